@@ -124,6 +124,10 @@ extern "C" void orrery_message_keep(void* message) {
     frame->received.reset(message);
 }
 
+extern "C" orrery_status orrery_message_refuse(const char* text) {
+  return orrery::task_detail::fail(ORRERY_USAGE, text);
+}
+
 extern "C" const char* orrery_error(void) {
   namespace t = orrery::task_detail;
   orrery::scheduler::pe* self = orrery::scheduler::current_pe;

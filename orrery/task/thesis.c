@@ -2,6 +2,8 @@
 // In C, as in C++ `Message` cannot be a pointer to `struct Message`.
 #include <orrery/task/thesis.h>
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,9 +21,12 @@ static void go_on_unless(orrery_status stopped) {
   if (stopped == ORRERY_STOPPED) orrery_exit();
 }
 
-static void* allocate(size_t bytes) {
-  void* memory = calloc(1, bytes != 0 ? bytes : 1);
-  if (memory == NULL) {
+// Of which the first `bytes` are zero.
+static void* allocate(size_t bytes, size_t spare) {
+  void* memory = malloc(bytes + spare != 0 ? bytes + spare : 1);
+  if (memory != NULL) {
+    memset(memory, 0, bytes);
+  } else {
     orrery_log("there is no memory for a message of %zu bytes", bytes);
     orrery_exit();
   }
@@ -45,8 +50,7 @@ static Message receive(System system, orrery_task self) {
   const orrery_status said = orrery_receive(&m, ORRERY_FOREVER);
   go_on_unless(said);
   if (said != ORRERY_OK) return NULL;
-  const orrery_message_class* cls = find_class(m.type);
-  void* message = cls != NULL ? orrery_message_adopt(cls, &m) : NULL;
+  void* message = orrery_message_adopt_any(&m);
   orrery_release(&m);
   if (message == NULL)
     orrery_log("the message with tag %llu has no functions in this program", (unsigned long long)m.tag);
@@ -67,12 +71,68 @@ System Comm = &the_system;
 System System_create(void) { return &the_system; }
 System System_acquire(void) { return &the_system; }
 
+// Keeps the text for orrery_error().
+static void refuse(const char* format, ...) {
+  char text[512];
+  va_list values;
+  va_start(values, format);
+  (void)vsnprintf(text, sizeof text, format, values);
+  va_end(values);
+  (void)orrery_message_refuse(text);
+}
+
+static bool is_known(const orrery_message_class* cls) {
+  const orrery_message_class* c = classes;
+  while (c != NULL && c != cls) c = c->next;
+  return c != NULL;
+}
+
+// The usual mistake of a writeAt is to write more than msg_size says. There is room for that, of which
+// the beginning shows it.
+enum { spare_bytes = 64 << 10, watched_bytes = 256, untouched = 0xa5 };
+
+// What the message's writeAt writes; NULL: orrery_error() says why it is no message.
+static void* written(const char* call, const orrery_message_class* cls, const struct Message* message) {
+  const int size = message->msg_size;
+  if (size < 0 || (uint32_t)size < cls->bytes) {
+    refuse("%s: a message %s has msg_size %d, and its structure has %u bytes: msg_size counts the structure and what "
+           "writeAt puts behind it",
+           call, cls->name, size, (unsigned)cls->bytes);
+    return NULL;
+  }
+  unsigned char* bytes = allocate((size_t)size, spare_bytes);
+  memset(bytes + size, untouched, watched_bytes);
+  const int said = cls->write(message, bytes);
+  bool beyond = false;
+  for (int i = 0; i < watched_bytes; ++i) beyond |= bytes[(size_t)size + (size_t)i] != untouched;
+  if (!beyond && said == size) return bytes;
+  free(bytes);
+  if (beyond) {
+    refuse("%s: writeAt of a message %s writes more than its msg_size, which is %d: set msg_size to the bytes of the "
+           "structure and of what writeAt puts behind it",
+           call, cls->name, size);
+  } else {
+    refuse("%s: writeAt of a message %s returns %d, and its msg_size is %d: it writes msg_size bytes, and returns their "
+           "number",
+           call, cls->name, said, size);
+  }
+  return NULL;
+}
+
 int send(const void* self, Message message, orrery_task to) {
   (void)self;
-  if (message == NULL) return (int)ORRERY_USAGE;
-  const size_t size = message->msg_size > 0 ? (size_t)message->msg_size : 0;
-  void* bytes = allocate(size);
-  message->class_->write(message, bytes);
+  if (message == NULL) return (int)orrery_message_refuse("send: the message is NULL");
+  if (!is_known(message->class_))
+    return (int)orrery_message_refuse(
+        "send: this is no message with functions that its X_create has made: make it so, or send a message without "
+        "functions with its X_send");
+  if (message->tag < 0) {
+    refuse("send: a message %s has the tag %d, and tags are not negative", message->class_->name, message->tag);
+    return (int)ORRERY_USAGE;
+  }
+  void* bytes = written("send", message->class_, message);
+  if (bytes == NULL) return (int)ORRERY_USAGE;
+  const size_t size = (size_t)message->msg_size;
   const orrery_message_type type = {message->class_->name, message->class_->id, (uint32_t)size, 0, NULL};
   const orrery_status said = orrery_send(to, (uint64_t)message->tag, &type, bytes, ORRERY_TRY);
   free(bytes);
@@ -118,19 +178,30 @@ void orrery_message_register(orrery_message_class* cls) {
   classes = cls;
 }
 
-void* orrery_message_new(const orrery_message_class* cls) { return allocate(cls->bytes); }
+void* orrery_message_new(const orrery_message_class* cls) { return allocate(cls->bytes, 0); }
 
 void* orrery_message_copy(const orrery_message_class* cls, const void* message) {
-  const int size = ((const struct Message*)message)->msg_size;
-  void* copy = allocate(size > (int)cls->bytes ? (size_t)size : cls->bytes);
-  cls->write(message, copy);
-  cls->rebind(copy, size > 0 ? (size_t)size : 0);
+  if (message == NULL) refuse("clone: the message is NULL");
+  void* bytes = message != NULL ? written("clone", cls, message) : NULL;
+  if (bytes == NULL) {
+    orrery_log("%s", orrery_error());
+    orrery_exit();
+  }
+  const size_t size = (size_t)((const struct Message*)message)->msg_size;
+  void* copy = realloc(bytes, size);  // without the spare bytes
+  if (copy == NULL) copy = bytes;
+  cls->rebind(copy, size);
   return copy;
+}
+
+void* orrery_message_adopt_any(const orrery_message* received) {
+  const orrery_message_class* cls = find_class(received->type);
+  return cls != NULL ? orrery_message_adopt(cls, received) : NULL;
 }
 
 void* orrery_message_adopt(const orrery_message_class* cls, const orrery_message* received) {
   if (received->type != cls->id || received->size < cls->bytes) return NULL;
-  void* message = allocate(received->size);
+  void* message = allocate(received->size, 0);
   memcpy(message, received->data, received->size);
   Message head = message;
   head->tag = (int)received->tag;

@@ -25,7 +25,7 @@ typedef struct orrery_message_class {
   uint64_t id;
   uint32_t bytes;                          /* of the structure */
   void (*rebind)(void* message, size_t size); /* makes received bytes a message of this program */
-  int (*write)(const void* message, void* to); /* writes msg_size bytes */
+  int (*write)(const void* message, void* to); /* writes msg_size bytes, and returns their number */
   struct orrery_message_class* next;       /* the runtime's own */
 } orrery_message_class;
 
@@ -57,8 +57,9 @@ extern System Comm;
 System System_create(void);
 System System_acquire(void);
 
-/* Sends a copy. 0, or an orrery_status: ORRERY_FULL if the receiver has no room now. `self` is
- * the sending task, which is known anyway. */
+/* Sends a copy. 0, or an orrery_status: ORRERY_FULL if the receiver has no room now, ORRERY_USAGE
+ * if the message is NULL, was not made by an X_create, or its writeAt does not write msg_size bytes;
+ * orrery_error() says which. `self` is the sending task, which is known anyway. */
 int send(const void* self, Message message, orrery_task to);
 /* The strategies and the repository; `self` is the task that calls. repository_get_id returns
  * the null task if nobody has the name. */
@@ -72,7 +73,11 @@ orrery_task repository_wait_id(const void* self, const char* name); /* waits unt
 /* For generated code. */
 void orrery_message_register(orrery_message_class* cls);
 void* orrery_message_new(const orrery_message_class* cls); /* zeroed; ends the program's task if there is no memory */
-void* orrery_message_copy(const orrery_message_class* cls, const void* message); /* through `write` and `rebind` */
+/* Through `write` and `rebind`. Tells what is wrong with the message, and ends the task then. */
+void* orrery_message_copy(const orrery_message_class* cls, const void* message);
 void* orrery_message_adopt(const orrery_message_class* cls, const orrery_message* received);
+void* orrery_message_adopt_any(const orrery_message* received); /* of whatever class; NULL: of none */
 /* The runtime keeps the memory, which free() ends, until the task keeps another, or ends. */
 void orrery_message_keep(void* message);
+/* Keeps the text for orrery_error() and returns ORRERY_USAGE. */
+orrery_status orrery_message_refuse(const char* text);

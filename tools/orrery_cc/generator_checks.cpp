@@ -64,6 +64,15 @@ string is_address(const string& e) {
       "__builtin_types_compatible_p(__typeof__({0}), orrery_buffer))",
       e, is_array(e));
 }
+// "in[0].x" as a part of a constant's name: "in0__x".
+string name_of_path(string_view path) {
+  string name;
+  for (const char c : path) {
+    if (c == '.') name += "__";
+    if (c != '.' && c != '[' && c != ']') name += c;
+  }
+  return name;
+}
 // Of an array whose type has a name; a character of any other.
 string element_of(const string& e) { return format("(*__builtin_choose_expr({1}, {0}, (char *)0))", e, is_array(e)); }
 
@@ -80,24 +89,37 @@ string generator::assertion(std::size_t at, const string& name, const string& co
 }
 
 string generator::checks_of(const message_definition& m) const {
-  string code = assertion(
-      m.name_at, m.name + "_size_", format("sizeof(struct {}) <= {}", m.name, most_bytes),
-      format("the message {} has more than 4 GiB, which is the most: count elements in a member, or send a buffer",
-             m.name));
+  string code =
+      m.has_functions
+          ? assertion(m.name_at, m.name + "_size_", format("sizeof(struct {}) <= 0x7fffffff", m.name),
+                      format("the message {} has 2 GiB or more, which its msg_size cannot say: let writeAt put elements "
+                             "behind the structure, or leave out the functions, and send a buffer",
+                             m.name))
+          : assertion(m.name_at, m.name + "_size_", format("sizeof(struct {}) <= {}", m.name, most_bytes),
+                      format("the message {} has more than 4 GiB, which is the most: count elements in a member, or "
+                             "send a buffer",
+                             m.name));
   code += assertion(
       m.name_at, m.name + "_alignment_", format("_Alignof(struct {}) <= 16", m.name),
       format("the message {} asks for an alignment of more than 16 bytes, which messages do not have: leave out "
-             "_Alignas, or send a buffer, which lies at a multiple of 64",
-             m.name));
-  return code + checks_of(m, m.members);
+             "_Alignas, or {}send a buffer, which lies at a multiple of 64",
+             m.name, m.has_functions ? "leave out the functions, and " : ""));
+  return code + checks_of(m, m.members, "");
 }
 
-string generator::checks_of(const message_definition& m, const std::vector<member>& members) const {
+// `path` leads to the members: empty, or that of a structure or union with its point, "in[0].".
+string generator::checks_of(const message_definition& m, const std::vector<member>& members, const string& path) const {
   string code;
   for (const member& each : members) {
-    code += checks_of(m, each.group);
-    const string prefix = format("{}_{}", m.name, each.name);
-    const string of_struct = format("((struct {} *)0)->", m.name);
+    string below = path;
+    if (!each.name.empty()) {
+      below += each.name;
+      for (int i = 0; i < each.dimensions + each.pointers; ++i) below += "[0]";
+      below += '.';
+    }
+    code += checks_of(m, each.group, below);
+    const string prefix = m.name + "_" + name_of_path(path + each.name);
+    const string of_struct = format("((struct {} *)0)->{}", m.name, path);
     const bool pointed = each.kind == member_kind::array;
     if ((each.kind != member_kind::plain && !pointed) || each.name.empty() || each.has_width || is_number(each.type))
       continue;
@@ -107,10 +129,14 @@ string generator::checks_of(const message_definition& m, const std::vector<membe
     if (!is_tagged(each.type))
       code += assertion(
           each.at, prefix + "_type_", format("!{} && !{}", is_address(element), is_address(element_of(element))),
-          format(
-              "the type of {0} is a name for a pointer or a buffer, which would be sent as an address: write what it "
-              "stands for, as in char *{0}, or count elements in a member",
-              each.name));
+          m.has_functions
+              ? format("the type of {0} is a name for a pointer or a buffer, which would be sent as an address: write "
+                       "one pointer with its star, as in char *{0}, whose elements writeAt puts behind the structure, "
+                       "or leave out the functions",
+                       each.name)
+              : format("the type of {0} is a name for a pointer or a buffer, which would be sent as an address: write "
+                       "what it stands for, as in char *{0}, or count elements in a member",
+                       each.name));
     if (!pointed) continue;
     code += assertion(
         each.at, prefix + "_size_",
@@ -141,6 +167,20 @@ string generator::checks_of(const task_definition& t) {
       format("the state of task {} asks for an alignment of more than 16 bytes, which it does not have: make such "
              "variables in its functions",
              t.name));
+  for (const tag& g : t.tags) {
+    if (g.typed) continue;
+    code += assertion(g.at, format("{}_{}_range_", t.name, g.name),
+                      format("(int64_t){0}_{1} >= 0 && (int64_t){0}_{1} <= 0x7fffffff", t.name, g.name),
+                      format("tag {} has no type, so that it is an int: give it a number from 0 to 2147483647", g.name));
+    // Tasks of one program may share a tag: then it must mean the same number.
+    const string& first = untyped_.find(g.name)->second;
+    if (first != t.name)
+      code += assertion(g.at, format("{}_{}_is_{}_{}_", t.name, g.name, first, g.name),
+                        format("(int64_t){0}_{2} == (int64_t){1}_{2}", t.name, first, g.name),
+                        format("tag {} has another number in task {}: tags without a type are shared by all tasks of a "
+                               "source, so give both the same number",
+                               g.name, first));
+  }
   // Tags of a run count from a number that may be known here, or to the compiler only.
   struct numbered {
     const tag* of;

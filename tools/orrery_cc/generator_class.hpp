@@ -42,8 +42,9 @@ class generator {
                                       const std::string& text) const;
   // That the C compiler finds what the parser cannot see: pointers behind names of types, sizes, alignments; equal numbers of tags.
   [[nodiscard]] std::string checks_of(const message_definition& m) const;
-  // That of members, also of those in a structure or union without a name.
-  [[nodiscard]] std::string checks_of(const message_definition& m, const std::vector<member>& members) const;
+  // That of members, also of those in a structure or union.
+  [[nodiscard]] std::string checks_of(const message_definition& m, const std::vector<member>& members,
+                                      const std::string& path) const;
   [[nodiscard]] std::string check_of_count(const message_definition& m, const member& array) const;
   std::string checks_of(const task_definition& t);
 
@@ -60,6 +61,8 @@ class generator {
   [[nodiscard]] const function_definition* find(const message_definition& m, std::string_view name) const;
   static std::string parameters_of(const message_definition& m, const member& function);
   void translate_with_functions(const message_definition& m);
+  // So that the compiler compares the definitions with what the message says of them.
+  std::string prototypes_of(const message_definition& m) const;
   std::string implementation_of(const message_definition& m);
 
   // --- tasks ---
@@ -69,6 +72,10 @@ class generator {
   [[nodiscard]] const function_definition* handler_of(const task_definition& t, const tag& g) const;
   // What its tag carries, or its handler takes.
   [[nodiscard]] std::string message_of(const tag& g, const function_definition* handler) const;
+  // The one that stands for all messages with functions.
+  [[nodiscard]] bool is_base_of_messages(std::string_view name) const;
+  // ", .n = 7" for each member that has an initial value, on the line where that stands.
+  [[nodiscard]] std::string initial_values_of(const std::vector<member>& members) const;
   void translate(const task_definition& t);
   void give_length(const member& each);
   // What every file has that includes the definition.
@@ -88,7 +95,7 @@ class generator {
   rewriter out_;
   std::string at_end_;
   std::string errors_;
-  std::map<std::string, std::string> untyped_;  // tags that are names of their own, and their numbers
+  std::map<std::string, std::string> untyped_;  // tags that are names of their own, and the first task of each
 };
 
 }  // namespace orrery_cc

@@ -2,6 +2,7 @@
 // Tasks: their tags, and the functions that create them, send to them and receive.
 #include <tools/orrery_cc/generator_class.hpp>
 
+#include <algorithm>
 #include <cctype>
 
 #include <fmt/format.h>
@@ -41,8 +42,11 @@ const function_definition* generator::find(const task_definition& t, string_view
 
 const function_definition* generator::handler_of(const task_definition& t, const tag& g) const {
   const string prefixed = format("{}_handle_{}", t.name, g.name);
-  for (const string& bare : {"handle_" + g.name, "handle_" + g.name + "_msg", "handle_" + in_camel_case(g.name)})
-    if (const auto* f = find(t, prefixed, bare)) return f;
+  for (const string& other : {g.name, g.name + "_msg", in_camel_case(g.name)}) {
+    // `handle_tick_msg` is that of a tag `tick_msg`, if there is one.
+    if (other != g.name && std::ranges::find(t.tags, other, &tag::name) != t.tags.end()) continue;
+    if (const auto* f = find(t, prefixed, "handle_" + other)) return f;
+  }
   return nullptr;
 }
 
@@ -104,17 +108,7 @@ string generator::interface_of(const task_definition& t) {
   if (!code.empty()) code += " }; ";
   for (const tag& g : t.tags) {
     if (g.typed) continue;
-    // Tasks of one program may share a tag: then it must mean the same number.
-    const auto [at, is_new] = untyped_.emplace(g.name, g.value);
-    if (is_new) {
-      code += format("enum {{ {0} = {1}_{0} }}; ", g.name, t.name);
-    } else if (at->second != g.value) {
-      error(
-          g.at, g.name,
-          format(
-              "tag '{0}' has another number in a task before: give both the same, or say {1}_{0} with a type: tag {0}(Message);",
-              g.name, t.name));
-    }
+    if (untyped_.emplace(g.name, t.name).second) code += format("enum {{ {0} = {1}_{0} }}; ", g.name, t.name);
   }
   code += format(
       "extern orrery_task {0}_create(void); extern orrery_status {0}_create_at(orrery_place where, orrery_task *task); ",
@@ -144,12 +138,22 @@ void generator::require_functions(const task_definition& t, const function_defin
           format("task '{0}' has no function '{0}_start': write static void {0}_start({0} this) {{ ... }}", t.name));
   for (const tag& g : t.tags) {
     const function_definition* handler = handler_of(t, g);
-    const string message = message_of(g, handler);
-    if (handler == nullptr && !own_receive) {  // the program's own calls what it likes
+    if (own_receive) continue;  // it calls what it likes
+    if (handler == nullptr) {
       error(g.at, g.name,
-            format("tag '{1}' of task '{0}' has no handler: write static void {0}_handle_{1}({0} this{2}) {{ ... }}",
-                   t.name, g.name,
-                   g.message.empty() ? (g.typed ? "" : ", Message message") : ", " + g.message + " message"));
+            g.typed
+                ? format("tag '{1}' of task '{0}' has no handler: write static void {0}_handle_{1}({0} this{2}) {{ ... }}",
+                         t.name, g.name, g.message.empty() ? "" : ", " + g.message + " message")
+                : format("tag '{1}' of task '{0}' has no handler: write static void handle_{1}({0} this, M message) "
+                         "{{ ... }}, where M is its message",
+                         t.name, g.name));
+    } else if (const string message = message_of(g, handler);
+               !g.typed && !message.empty() && !is_base_of_messages(message) &&
+               std::ranges::find(found_.messages, message, &message_definition::name) == found_.messages.end()) {
+      error(handler->at, handler->name,
+            format("'{}' takes '{}', which is no message of this source: a handler takes its task, and the message of "
+                   "its tag",
+                   handler->name, message));
     }
   }
   const string prefix = t.name + "_handle_";
@@ -187,14 +191,19 @@ string generator::prototypes_of(const task_definition& t, const function_definit
   return code;
 }
 
-string generator::implementation_of(const task_definition& t, const function_definition* start,
-                                    const function_definition* receive, bool bare) const {
+string generator::initial_values_of(const std::vector<member>& members) const {
   string values;
-  for (const member& each : t.state) {
+  for (const member& each : members) {
     if (each.initial.empty()) continue;
-    location at = from_.where(each.initial_at);
+    const location at = from_.where(each.initial_at);
     values += format(",\n{}.{} = {}", rewriter::marker(at, at.flags), each.name, each.initial);
   }
+  return values;
+}
+
+string generator::implementation_of(const task_definition& t, const function_definition* start,
+                                    const function_definition* receive, bool bare) const {
+  const string values = initial_values_of(t.state);
   // Without values it is no constant, so that it takes no room in the program's file.
   string code = values.empty() ? format("static struct {0} {0}_initial_; ", t.name)
                                : format("static const struct {0} {0}_initial_ = {{ .taskID = {{0, 0, 0}}{1}\n{2}}}; ",
@@ -234,6 +243,12 @@ string generator::receive_loop_of(const task_definition& t, bool bare) const {
     const string message = message_of(g, f);
     if (message.empty()) {
       code += format("if (received.tag == (uint64_t){}_{}) {}(this); else ", t.name, g.name, f->name);
+    } else if (is_base_of_messages(message)) {
+      code += format(
+          "if (received.tag == (uint64_t){0}_{1}) {{ Message opened = (Message)orrery_message_adopt_any(&received); "
+          "orrery_message_keep(opened); if (opened) {2}(this, opened); else orrery_log_failure(\"{0}: a message with tag "
+          "{1} has no functions in this program\"); }} else ",
+          t.name, g.name, f->name);
     } else if (with_functions(message) != nullptr) {
       code += format(
           "if (received.tag == (uint64_t){0}_{1}) {{ {2} opened = ({2})orrery_message_adopt(&{2}_class, &received); orrery_message_keep(opened); "

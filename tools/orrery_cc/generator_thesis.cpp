@@ -3,6 +3,8 @@
 #include <tools/orrery_cc/cpp_header.hpp>
 #include <tools/orrery_cc/generator_class.hpp>
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 namespace orrery_cc {
@@ -15,6 +17,11 @@ const message_definition* generator::with_functions(string_view name) const {
   for (const message_definition& m : found_.messages)
     if (m.has_functions && m.name == name) return &m;
   return nullptr;
+}
+
+bool generator::is_base_of_messages(string_view name) const {
+  return found_.knows_thesis && name == "Message" &&
+         std::ranges::find(found_.messages, name, &message_definition::name) == found_.messages.end();
 }
 
 // A function whose first parameter is the message.
@@ -48,18 +55,35 @@ void generator::translate_with_functions(const message_definition& m) {
       out_.replace(each.declarator_begin, each.declarator_end,
                    format("{}(*{})({})", each.stars, each.name, parameters_of(m, each)));
     } else if (each.initial_begin != 0) {
+      give_length(each);
       out_.blank(each.initial_begin, each.initial_at + each.initial.size());
     }
   }
-  out_.insert_generated(m.end,
-                        format("extern {0} {0}_create(int tag); extern orrery_message_class {0}_class;", m.name));
+  out_.insert_generated(
+      m.end, format("{0}\n{1}extern {2} {2}_create(int tag); extern orrery_message_class {2}_class; {3}", checks_of(m),
+                    rewriter::marker(from_.where(m.end), " 3"), m.name, prototypes_of(m)));
   if (here) append_generated(m.end, implementation_of(m));
+}
+
+string generator::prototypes_of(const message_definition& m) const {
+  string code;
+  const auto prototype = [&](string_view name, string_view result, const string& parameters) {
+    if (result.starts_with("[[")) result.remove_prefix(result.rfind("]]") + 2);
+    if (const function_definition* f = find(m, name))
+      code += format("{}{} {}({}); ", f->is_static ? "static " : "", result, name, parameters);
+  };
+  for (const member& each : m.members)
+    if (each.kind == member_kind::function) prototype(each.name, each.type + each.stars, parameters_of(m, each));
+  prototype("getTag", "int", m.name + " this");
+  prototype("clone", m.name, m.name + " this");
+  prototype("destroy", "void", m.name + " this");
+  prototype("writeAt", "int", m.name + " this, void *addr");
+  return code;
 }
 
 string generator::implementation_of(const message_definition& m) {
   const member* pointer = nullptr;
   string bind = "this->class_ = &" + m.name + "_class; ";
-  string initial;
   string code;
   const auto standard = [&](string_view name, string_view result, const string& body) {
     if (find(m, name) != nullptr) {
@@ -72,7 +96,6 @@ string generator::implementation_of(const message_definition& m) {
   for (const member& each : m.members) {
     if (each.kind != member_kind::function) {
       if (each.pointers != 0) pointer = &each;
-      if (!each.initial.empty()) initial += format("this->{} = {}; ", each.name, each.initial);
       continue;
     }
     bind += format("this->{0} = {0}; ", each.name);
@@ -96,17 +119,22 @@ string generator::implementation_of(const message_definition& m) {
           ? string()
           : format("this->{0} = size > sizeof(struct {1}) ? (void *)(this + 1) : (void *)0; ", pointer->name, m.name);
   code += format("static {0} {0}_bind_({0} this) {{ {1}return this; }} ", m.name, bind);
+  const string initial = initial_values_of(m.members);
+  if (!initial.empty())
+    code += format("static const struct {0} {0}_initial_ = {{ .tag = 0{1}\n{2}}}; ", m.name, initial,
+                   rewriter::marker(from_.where(m.end), " 3"));
   code += format(
       "static void {0}_rebind_(void *message, size_t size) {{ {0} this = ({0}){0}_bind_(({0})message); (void)size; {1}(void)this; }} "
       "static int {0}_write_(const void *message, void *to) {{ {2} }} "
       "orrery_message_class {0}_class = {{\"{0}\", 0x{3:016x}ULL, sizeof(struct {0}), {0}_rebind_, {0}_write_, 0}}; "
       "__attribute__((constructor)) static void {0}_register_(void) {{ orrery_message_register(&{0}_class); }} "
-      "{0} {0}_create(int tag) {{ {0} this = ({0})orrery_message_new(&{0}_class); this->tag = tag; "
-      "this->tid = (int)0x{4:x}; this->msg_size = (int)sizeof(struct {0}); {5}return {0}_bind_(this); }} ",
+      "{0} {0}_create(int tag) {{ {0} this = ({0})orrery_message_new(&{0}_class); {5}this->tag = tag; "
+      "this->tid = (int)0x{4:x}; this->msg_size = (int)sizeof(struct {0}); return {0}_bind_(this); }} ",
       m.name, rebind,
       writes ? format("return writeAt(({0})(size_t)message, to);", m.name)
              : format("__builtin_memcpy(to, message, sizeof(struct {0})); return (int)sizeof(struct {0});", m.name),
-      id_of(from_, m), id_of(from_, m) & 0x7fffffff, initial);
+      id_of(from_, m), id_of(from_, m) & 0x7fffffff,
+      initial.empty() ? string() : format("__builtin_memcpy(this, &{}_initial_, sizeof *this); ", m.name));
   return code;
 }
 

@@ -120,8 +120,8 @@ void parser::external_declaration() {
     } else if (is(";") && declares_parameters) {
       ++at_;
     } else if (is(";") || is("}")) {
-      has_own_buffer_ |= is(";") && at_ > first && from_.text_of(tokens_[at_ - 1]) == "buffer" &&
-                         from_.text_of(tokens_[first]) == "typedef";
+      has_own_buffer_ |= is(";") && names_type("buffer", first, at_);
+      has_own_strategy_ |= is(";") && names_type("strategy", first, at_);
       ++at_;
       if (is_declaration_of_type(first, name.has_value()))
         found_.types.push_back({tokens_[first].begin, tokens_[at_ - 1].end});
@@ -131,6 +131,17 @@ void parser::external_declaration() {
       ++at_;
     }
   }
+}
+
+// `typedef struct strategy {...} strategy, *strategies;`
+bool parser::names_type(string_view name, std::size_t first, std::size_t end) const {
+  if (from_.text_of(tokens_[first]) != "typedef") return false;
+  for (std::size_t i = first + 1; i < end; ++i) {
+    if (const string_view t = from_.text_of(tokens_[i]); t == "{" || t == "(" || t == "[") i = behind_group(i) - 1;
+    const string_view next = from_.text_of(tokens_[i + 1]);
+    if (from_.text_of(tokens_[i]) == name && (next == ";" || next == ",")) return true;
+  }
+  return false;
 }
 
 // `message __attribute__((packed)) M { ... };`, which would else be nothing that is known.
@@ -158,20 +169,52 @@ bool parser::is_declaration_of_type(std::size_t first, bool of_function) const {
   return word(at_ - 2) == "}" || at_ - first == 3;
 }
 
+bool parser::begins_attribute(std::size_t i) const {
+  const string_view t = from_.text_of(tokens_[i]);
+  const string_view next = from_.text_of(tokens_[std::min(i + 1, tokens_.size() - 1)]);
+  return ((t == "__attribute__" || t == "__attribute") && next == "(") || (t == "[" && next == "[");
+}
+
+std::size_t parser::behind_group(std::size_t i) const {
+  int depth = 0;
+  for (; i + 1 < tokens_.size(); ++i) {
+    const string_view t = from_.text_of(tokens_[i]);
+    if (t == "(" || t == "[" || t == "{") ++depth;
+    if ((t == ")" || t == "]" || t == "}") && --depth == 0) return i + 1;
+  }
+  return i;
+}
+
+// A task or message has one name, whatever qualifies it: `struct T *const this` is a T. Other types stay as they are.
+std::string parser::type_of_parameter(const std::vector<string_view>& words) const {
+  const auto joined = [](const std::vector<string_view>& all) {
+    std::string type;
+    const std::size_t count = all.size() > 1 && all.back() != "*" ? all.size() - 1 : all.size();
+    for (std::size_t i = 0; i < count; ++i) type += (i == 0 ? "" : " ") + std::string(all[i]);
+    return type;
+  };
+  std::vector<string_view> bare = words;
+  std::erase_if(bare, [](string_view w) { return w == "const" || w == "volatile" || w == "register"; });
+  std::string type = joined(bare);
+  if (type.starts_with("struct ") && type.ends_with(" *")) type = type.substr(7, type.size() - 9);
+  return names_.contains(type) || type == "Message" ? type : joined(words);
+}
+
 std::vector<std::string> parser::parameters_in(std::size_t begin, std::size_t end) const {
   std::vector<std::string> all;
   int depth = 0;
   std::vector<std::string_view> words;
   const auto finish = [&] {
     if (words.empty() || (words.size() == 1 && words[0] == "void")) return;
-    std::string type;
-    const std::size_t count = words.size() > 1 && words.back() != "*" ? words.size() - 1 : words.size();
-    for (std::size_t i = 0; i < count; ++i) type += (i == 0 ? "" : " ") + std::string(words[i]);
-    all.push_back(std::move(type));
+    all.push_back(type_of_parameter(words));
     words.clear();
   };
   for (std::size_t i = begin; i < end; ++i) {
     const string_view t = from_.text_of(tokens_[i]);
+    if (depth == 0 && begins_attribute(i)) {
+      i = behind_group(t == "[" ? i : i + 1) - 1;
+      continue;
+    }
     if (t == "(" || t == "[") ++depth;
     if (t == ")" || t == "]") --depth;
     if (t == "," && depth == 0) {

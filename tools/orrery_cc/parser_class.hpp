@@ -14,6 +14,9 @@
 
 namespace orrery_cc {
 
+/// The words of a type without `const` and `volatile`, which a copy need not have.
+[[nodiscard]] std::string unqualified(const std::string& type);
+
 /// Finds messages, tasks and functions in the tokens of a source.
 ///
 /// Problem: see parse(). It goes through the tokens once, from the first to the last; each method begins at the token where its construct does, and leaves the
@@ -47,13 +50,19 @@ class parser {
   [[nodiscard]] bool is_declaration_of_type(std::size_t first, bool of_function) const;
   // The types of what stands between those tokens, with commas between them.
   [[nodiscard]] std::vector<std::string> parameters_in(std::size_t begin, std::size_t end) const;
+  [[nodiscard]] std::string type_of_parameter(const std::vector<std::string_view>& words) const;
+  // `__attribute__((...))` or `[[...]]`.
+  [[nodiscard]] bool begins_attribute(std::size_t i) const;
+  // Behind the bracket that closes the one at that token.
+  [[nodiscard]] std::size_t behind_group(std::size_t i) const;
 
   // --- messages and tasks ---
   void begin_definition(std::string& name, std::size_t& begin, std::size_t& name_at, std::size_t& open);
   std::size_t end_definition(std::string_view what, std::string_view name);
   void define_message();
   // What its functions write and copy is theirs to know.
-  void check_with_functions(const message_definition& m) const;
+  void check_with_functions(message_definition& m) const;
+  void check_with_functions(const member& each, const message_definition& m) const;
   void define_task();
   void declare_strategy(task_definition& of);
   void declare_stack(task_definition& of);
@@ -67,8 +76,10 @@ class parser {
   // The words before the first declarator. Behind the attributes that follow them; at_ is before these.
   std::size_t specifiers();
   void skip_assertion();
-  [[nodiscard]] bool is_group_of_members(std::size_t first, std::string_view what, std::string_view name) const;
-  [[nodiscard]] std::vector<member> members_of_group(std::size_t first, std::string_view what, std::string_view name);
+  // The brace of a structure or union between those tokens; `end` if there is none.
+  [[nodiscard]] std::size_t brace_of_group(std::size_t first, std::size_t end, bool with_tag) const;
+  // `lacks` says in errors why nobody would look for their pointers.
+  [[nodiscard]] std::vector<member> members_of_group(std::size_t brace, std::string_view lacks, std::string_view name);
   [[noreturn]] void fail_for_parentheses(std::string_view what, std::string_view name) const;
   void skip_width(member& m);
   void declarator(member& m, std::string_view what, std::string_view name);
@@ -84,6 +95,8 @@ class parser {
   void check_value(const member& m) const;
   [[noreturn]] void fail_for_pointer(const member& m, const std::string& type) const;
   [[nodiscard]] const message_definition* message_named(std::string_view name) const;
+  // The declaration between those tokens gives a type that name.
+  [[nodiscard]] bool names_type(std::string_view name, std::size_t first, std::size_t end) const;
   // The name stands somewhere before, so that it may be a constant.
   [[nodiscard]] bool is_known_before(std::string_view name, std::size_t offset) const;
   // `buffer` is the language's only where the program has no type of that name.
@@ -92,6 +105,7 @@ class parser {
   const source& from_;
   std::vector<token> tokens_;
   bool has_own_buffer_ = false;
+  bool has_own_strategy_ = false;  // the program has a type of that name
   std::size_t at_ = 0;
   program found_;
   std::set<std::string, std::less<>> names_;

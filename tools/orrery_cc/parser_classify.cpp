@@ -18,7 +18,8 @@ bool has_parts(const message_definition& m) {
   return std::ranges::any_of(m.members, [](const member& each) { return each.kind != member_kind::plain; });
 }
 
-// Without `const` and `volatile`, which a copy need not have.
+}  // namespace
+
 string unqualified(const string& type) {
   string all;
   for (std::size_t at = 0; at < type.size();) {
@@ -29,8 +30,6 @@ string unqualified(const string& type) {
   }
   return all;
 }
-
-}  // namespace
 
 const message_definition* parser::message_named(string_view name) const {
   const auto found = std::ranges::find(found_.messages, name, &message_definition::name);

@@ -4,6 +4,7 @@
 #include <tools/orrery_cc/words.hpp>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include <fmt/format.h>
@@ -51,12 +52,44 @@ void parser::define_message() {
   found_.messages.push_back(std::move(m));
 }
 
-void parser::check_with_functions(const message_definition& m) const {
+// A member that its writeAt cannot send, or that each such message has.
+void parser::check_with_functions(const member& each, const message_definition& m) const {
+  constexpr std::array of_each{string_view("tag"),    string_view("tid"),   string_view("msg_size"), string_view("class_"),
+                               string_view("getTag"), string_view("clone"), string_view("destroy")};
+  const token name{token_kind::name, each.at, each.at + each.name.size()};
+  const bool is_function = each.kind == member_kind::function;
+  if (std::ranges::find(of_each, each.name) != of_each.end())
+    fail(name, is_function && std::ranges::find(of_each, each.name) >= of_each.begin() + 4
+                   ? fmt::format("each message with functions has '{0}': leave it out here, and write a function {0} "
+                                 "with the parameter {1} this if it is to do something else",
+                                 each.name, m.name)
+                   : fmt::format("each message with functions has a member '{}': give yours another name", each.name));
+  if (is_function) return;
+  if (each.pointers > 1 || (each.pointers != 0 && each.dimensions != 0))
+    fail(name, fmt::format(
+                   "'{}' points to pointers, and a message with functions has one pointer, to what its writeAt puts "
+                   "behind the structure; leave out the functions, and count the elements in a member",
+                   each.name));
+  if (is_buffer(unqualified(each.type)))
+    fail(name, fmt::format("'{}' is a buffer, which a message with functions cannot send: leave out the functions",
+                           each.name));
+  for (const string& length : each.lengths) {
+    const auto counter = std::ranges::find(m.members, length, &member::name);
+    if (counter == m.members.end() || counter->kind == member_kind::function) continue;
+    fail(name, fmt::format("'{1}' counts the elements of '{0}', which it does in messages without functions only: leave "
+                           "out the functions, or write {2} *{0};, and a writeAt that puts the elements behind the "
+                           "structure",
+                           each.name, length, each.type));
+  }
+}
+
+void parser::check_with_functions(message_definition& m) const {
   int pointers = 0;
-  for (const member& each : m.members) {
-    if (each.kind == member_kind::function) continue;
-    pointers += each.pointers != 0 ? 1 : 0;
-    if (pointers > 1 || each.pointers > 1)
+  for (member& each : m.members) {
+    check_with_functions(each, m);
+    if (each.kind == member_kind::array) each.kind = member_kind::plain;  // no member counts its elements
+    if (each.kind == member_kind::function || each.pointers == 0) continue;
+    if (++pointers > 1)
       fail({token_kind::name, each.at, each.at + each.name.size()},
            fmt::format(
                "'{}' is one pointer too many: a message with functions has one, to what its writeAt puts behind the "
@@ -71,7 +104,8 @@ void parser::define_task() {
   while (!is("}")) {
     if (is("tag") && is_name(1) && (is("(", 2) || is("=", 2) || is(";", 2))) {
       declare_tag(t);
-    } else if (is("strategy") && is_name(1) && is(";", 2) && text(1).starts_with("message_")) {
+    } else if (is("strategy") && is_name(1) && is(";", 2) &&
+               (text(1).starts_with("message_") || !has_own_strategy_)) {
       declare_strategy(t);
     } else if (is("stack") && is("=", 1)) {
       declare_stack(t);
@@ -141,6 +175,10 @@ void parser::declare_tag(task_definition& of) {
       t.message_at = peek().begin;
       if (!messages_.contains(t.message))
         fail(peek(), fmt::format("'{}' is no message that is defined before: a tag carries a message", t.message));
+      if (const message_definition* m = message_named(t.message); m != nullptr && m->has_functions)
+        fail(peek(), fmt::format("message '{0}' has functions, and its tags have no type: write tag {1} = 0;, and let "
+                                 "the handler take it: static void handle_{1}({2} this, {0} message) {{ ... }}",
+                                 t.message, t.name, of.name));
     }
     if (!is(")")) ++at_;
     if (!is(")"))

@@ -10,6 +10,7 @@
 
 namespace orrery_cc {
 
+using std::string;
 using std::string_view;
 
 namespace {
@@ -63,10 +64,11 @@ void parser::declare_members(std::vector<member>& all, string_view what, string_
   if ((is("_Static_assert") || is("static_assert")) && is("(", 1)) return skip_assertion();
   const std::size_t behind = specifiers();
   const string_view last = at_ > first ? from_.text_of(tokens_[at_ - 1]) : string_view();
-  const bool nameless_group =
-      from_.text_of(tokens_[behind]) == ";" && last == "}" && is_group_of_members(first, what, name);
+  const bool nameless = from_.text_of(tokens_[behind]) == ";" && last == "}";
+  const std::size_t brace = brace_of_group(first, at_, nameless);
+  const bool nameless_group = nameless && brace != at_;
   std::vector<member> group;
-  if (nameless_group && what == "message") group = members_of_group(first, what, name);
+  if (brace != at_ && what == "message") group = members_of_group(brace, nameless ? "name" : "tag", name);
   if (nameless_group) at_ = behind;
   const bool nameless_width =
       is(":") && (at_ - first == 1 || std::ranges::find(words_of_types, last) != words_of_types.end());
@@ -111,38 +113,42 @@ void parser::skip_assertion() {
   ++at_;
 }
 
-// `struct { ... }` or `union { ... }`, of which a message may have no pointers: nobody would look for them there.
-bool parser::is_group_of_members(std::size_t first, string_view what, string_view name) const {
+// A structure with a tag is one of the program's, as others that are defined before, if it has a name.
+std::size_t parser::brace_of_group(std::size_t first, std::size_t end, bool with_tag) const {
   bool of_members = false;
-  int brackets = 0;
-  for (std::size_t i = first; i < at_; ++i) {
+  for (std::size_t i = first; i < end; ++i) {
     const string_view t = from_.text_of(tokens_[i]);
-    of_members |= t == "struct" || t == "union";
-    brackets += t == "[" || t == "(" ? 1 : t == "]" || t == ")" ? -1 : 0;
-    if (what == "message" && t == "*" && brackets == 0)
-      fail(tokens_[i],
-           fmt::format("a structure or union without a name has a pointer here, which is good in one OS process only: "
-                       "make it a member of '{}'",
-                       name));
+    if (begins_attribute(i)) {
+      i = behind_group(t == "[" ? i : i + 1) - 1;
+    } else if (t == "struct" || t == "union") {
+      of_members = true;
+    } else if (t == "{") {
+      return of_members ? i : end;
+    } else if (of_members && !with_tag) {
+      return end;
+    }
   }
-  return of_members;
+  return end;
 }
 
 // They are members of the message to the C compiler, which is asked for their types; messages and
 // buffers cannot be among them, as nobody would look for them there.
-std::vector<member> parser::members_of_group(std::size_t first, string_view what, string_view name) {
-  const std::size_t end = at_;
-  at_ = first;
-  while (at_ < end && !is("{")) ++at_;
-  ++at_;
+std::vector<member> parser::members_of_group(std::size_t brace, string_view lacks, string_view name) {
+  const std::size_t end = std::exchange(at_, brace + 1);
   std::vector<member> all;
-  while (at_ + 1 < end) declare_members(all, what, name);
+  while (!is("}")) declare_members(all, "message", name);
   for (member& each : all) {
-    if (messages_.contains(each.type) || is_buffer(each.type) || each.kind == member_kind::function)
+    const string type = unqualified(each.type);
+    if (each.pointers != 0)
+      fail({token_kind::other, each.declarator_begin, each.declarator_begin + 1},
+           fmt::format("a structure or union without a {} has a pointer here, which is good in one OS process only: "
+                       "make it a member of '{}'",
+                       lacks, name));
+    if (messages_.contains(type) || is_buffer(type) || each.kind == member_kind::function)
       fail({token_kind::name, each.at, each.at + each.name.size()},
-           fmt::format("'{0}' stands in a structure or union without a name, where it would be sent as an address: "
+           fmt::format("'{0}' stands in a structure or union without a {2}, where it would be sent as an address: "
                        "make it a member of '{1}' itself",
-                       each.name, name));
+                       each.name, name, lacks));
     each.kind = member_kind::plain;
   }
   at_ = end;
@@ -189,6 +195,10 @@ void parser::declarator(member& m, string_view what, string_view name) {
     skip_group();
     m.declarator_end = tokens_[at_ - 1].end;
     m.parameters = from_.text_of(begin, m.declarator_end - 1);
+    while (takes_parenthesis() || is("[")) {  // attributes
+      if (is_name()) ++at_;
+      skip_group();
+    }
     return;
   }
   while (is("[") && is("[", 1)) skip_group();  // attributes
