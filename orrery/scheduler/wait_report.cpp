@@ -46,7 +46,8 @@ std::string describe_waits(pe& on) {
     const handler* h = s.active->method;
     const std::string who = h != nullptr ? fmt::format("{}::{}", h->class_name, h->method) : "a process function";
     const sink* w = s.active->on->waiting_on;
-    if (w != nullptr && w->method != nullptr) {
+    const char* in = s.active->on->waits_in;  // the call that the program knows, of those that are under way
+    if (in == nullptr && w != nullptr && w->method != nullptr) {
       const std::string at = w->route != nullptr && w->route->call != 0 ? w->route->text()
                              : w->target.generation != 0                ? to_string(w->target)
                                                                         : "";
@@ -55,7 +56,6 @@ std::string describe_waits(pe& on) {
     } else if (const room_wait* r = s.active->on->room; r != nullptr) {
       text += fmt::format("  {} in {} waits for room in the mailbox of {}\n", describe(on, s), who, to_string(r->at));
     } else {
-      const char* in = s.active->on->waits_in;
       text += fmt::format("  {} in {} waits{}{}\n", describe(on, s), who, in != nullptr ? " in " : "",
                           in != nullptr ? in : "");
     }

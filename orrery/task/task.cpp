@@ -61,6 +61,21 @@ struct c_task {
   }
 };
 
+// Reports of a world that is dead say that the caller waits in that call.
+class waits_in {
+ public:
+  waits_in(pe& self, std::string call) : text_(std::move(call)), waiter_(*self.running()) {
+    waiter_.waits_in = text_.c_str();
+  }
+  waits_in(const waits_in&) = delete;
+  waits_in& operator=(const waits_in&) = delete;
+  ~waits_in() { waiter_.waits_in = nullptr; }
+
+ private:
+  std::string text_;
+  scheduler::fiber& waiter_;
+};
+
 // On the PE of the task: until it has ended.
 void await_end(address task) {
   pe& self = here_pe();
@@ -80,6 +95,7 @@ orrery_status join(const orrery_task& task, std::int64_t timeout_ns) {
     return fail(ORRERY_TIMEOUT, fmt::format("orrery_join: task {} has not ended", to_string(address_of(task))));
   };
   if (timeout_ns <= 0) return call<&has_ended>(orrery::pe(task.pe), address_of(task)) ? ORRERY_OK : late();
+  const waits_in said(self, fmt::format("orrery_join of task {}", to_string(address_of(task))));
   auto end = start_call<&await_end>(orrery::pe(task.pe), address_of(task));
   if (timeout_ns != ORRERY_FOREVER && !end.wait_for(time_of(timeout_ns))) {
     detail::future_access<void>::disregard(std::move(end));
@@ -139,21 +155,6 @@ address find(const char* name, std::int64_t timeout_ns) {
         fmt::format("orrery_find \"{}\": an object of C++ has the name, which is not given messages of tasks", name));
   }
 }
-
-// Reports of a world that is dead say that the caller waits in that call.
-class waits_in {
- public:
-  waits_in(pe& self, std::string call) : text_(std::move(call)), waiter_(*self.running()) {
-    waiter_.waits_in = text_.c_str();
-  }
-  waits_in(const waits_in&) = delete;
-  waits_in& operator=(const waits_in&) = delete;
-  ~waits_in() { waiter_.waits_in = nullptr; }
-
- private:
-  std::string text_;
-  scheduler::fiber& waiter_;
-};
 
 int run_main(const args& all, int (*main)(int, char**)) {
   std::vector<std::string> words = all;
