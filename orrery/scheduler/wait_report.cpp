@@ -46,7 +46,7 @@ std::string describe_waits(pe& on) {
     const handler* h = s.active->method;
     const std::string who = h != nullptr ? fmt::format("{}::{}", h->class_name, h->method) : "a process function";
     const sink* w = s.active->on->waiting_on;
-    const char* in = s.active->on->waits_in;  // the call that the program knows, of those that are under way
+    const char* in = s.active->on->waits_in;  // the call that the program has made
     if (in == nullptr && w != nullptr && w->method != nullptr) {
       const std::string at = w->route != nullptr && w->route->call != 0 ? w->route->text()
                              : w->target.generation != 0                ? to_string(w->target)

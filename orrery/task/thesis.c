@@ -21,7 +21,7 @@ static void go_on_unless(orrery_status stopped) {
   if (stopped == ORRERY_STOPPED) orrery_exit();
 }
 
-// Of which the first `bytes` are zero.
+// The first `bytes` are zero.
 static void* allocate(size_t bytes, size_t spare) {
   void* memory = malloc(bytes + spare != 0 ? bytes + spare : 1);
   if (memory != NULL) {
@@ -87,17 +87,18 @@ static bool is_known(const orrery_message_class* cls) {
   return c != NULL;
 }
 
-// The usual mistake of a writeAt is to write more than msg_size says. There is room for that, of which
-// the beginning shows it.
+// The usual mistake of a writeAt is to write more than msg_size says. It gets room for that, so
+// that it harms nothing; the bytes at the beginning of the room show the mistake.
 enum { spare_bytes = 64 << 10, watched_bytes = 256, untouched = 0xa5 };
 
-// What the message's writeAt writes; NULL: orrery_error() says why it is no message.
+// Calls the message's writeAt. The caller frees the bytes; NULL: orrery_error() has the reason.
 static void* written(const char* call, const orrery_message_class* cls, const struct Message* message) {
   const int size = message->msg_size;
   if (size < 0 || (uint32_t)size < cls->bytes) {
-    refuse("%s: a message %s has msg_size %d, and its structure has %u bytes: msg_size counts the structure and what "
-           "writeAt puts behind it",
-           call, cls->name, size, (unsigned)cls->bytes);
+    refuse(
+        "%s: a message %s has msg_size %d, and its structure has %u bytes: msg_size counts the structure and what "
+        "writeAt puts behind it",
+        call, cls->name, size, (unsigned)cls->bytes);
     return NULL;
   }
   unsigned char* bytes = allocate((size_t)size, spare_bytes);
@@ -108,13 +109,15 @@ static void* written(const char* call, const orrery_message_class* cls, const st
   if (!beyond && said == size) return bytes;
   free(bytes);
   if (beyond) {
-    refuse("%s: writeAt of a message %s writes more than its msg_size, which is %d: set msg_size to the bytes of the "
-           "structure and of what writeAt puts behind it",
-           call, cls->name, size);
+    refuse(
+        "%s: writeAt of a message %s writes more than its msg_size, which is %d: set msg_size to the bytes of the "
+        "structure and of what writeAt puts behind it",
+        call, cls->name, size);
   } else {
-    refuse("%s: writeAt of a message %s returns %d, and its msg_size is %d: it writes msg_size bytes, and returns their "
-           "number",
-           call, cls->name, said, size);
+    refuse(
+        "%s: writeAt of a message %s returns %d, and its msg_size is %d: it writes msg_size bytes, and returns their "
+        "number",
+        call, cls->name, said, size);
   }
   return NULL;
 }

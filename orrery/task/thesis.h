@@ -58,8 +58,9 @@ System System_create(void);
 System System_acquire(void);
 
 /* Sends a copy. 0, or an orrery_status: ORRERY_FULL if the receiver has no room now, ORRERY_USAGE
- * if the message is NULL, was not made by an X_create, or its writeAt does not write msg_size bytes;
- * orrery_error() says which. `self` is the sending task, which is known anyway. */
+ * if the message is NULL, was not made by an X_create, has a negative tag, or its writeAt does not
+ * write msg_size bytes; orrery_error() says which. `self` is the sending task, which is known
+ * anyway. */
 int send(const void* self, Message message, orrery_task to);
 /* The strategies and the repository; `self` is the task that calls. repository_get_id returns
  * the null task if nobody has the name. */

@@ -91,10 +91,11 @@ string generator::assertion(std::size_t at, const string& name, const string& co
 string generator::checks_of(const message_definition& m) const {
   string code =
       m.has_functions
-          ? assertion(m.name_at, m.name + "_size_", format("sizeof(struct {}) <= 0x7fffffff", m.name),
-                      format("the message {} has 2 GiB or more, which its msg_size cannot say: let writeAt put elements "
-                             "behind the structure, or leave out the functions, and send a buffer",
-                             m.name))
+          ? assertion(
+                m.name_at, m.name + "_size_", format("sizeof(struct {}) <= 0x7fffffff", m.name),
+                format("the message {} has 2 GiB or more, which its msg_size cannot say: let writeAt put elements "
+                       "behind the structure, or leave out the functions, and send a buffer",
+                       m.name))
           : assertion(m.name_at, m.name + "_size_", format("sizeof(struct {}) <= {}", m.name, most_bytes),
                       format("the message {} has more than 4 GiB, which is the most: count elements in a member, or "
                              "send a buffer",
@@ -169,9 +170,10 @@ string generator::checks_of(const task_definition& t) {
              t.name));
   for (const tag& g : t.tags) {
     if (g.typed) continue;
-    code += assertion(g.at, format("{}_{}_range_", t.name, g.name),
-                      format("(int64_t){0}_{1} >= 0 && (int64_t){0}_{1} <= 0x7fffffff", t.name, g.name),
-                      format("tag {} has no type, so that it is an int: give it a number from 0 to 2147483647", g.name));
+    code +=
+        assertion(g.at, format("{}_{}_range_", t.name, g.name),
+                  format("(int64_t){0}_{1} >= 0 && (int64_t){0}_{1} <= 0x7fffffff", t.name, g.name),
+                  format("tag {} has no type, so that it is an int: give it a number from 0 to 2147483647", g.name));
     // Tasks of one program may share a tag: then it must mean the same number.
     const string& first = untyped_.find(g.name)->second;
     if (first != t.name)

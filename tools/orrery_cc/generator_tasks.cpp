@@ -142,8 +142,9 @@ void generator::require_functions(const task_definition& t, const function_defin
     if (handler == nullptr) {
       error(g.at, g.name,
             g.typed
-                ? format("tag '{1}' of task '{0}' has no handler: write static void {0}_handle_{1}({0} this{2}) {{ ... }}",
-                         t.name, g.name, g.message.empty() ? "" : ", " + g.message + " message")
+                ? format(
+                      "tag '{1}' of task '{0}' has no handler: write static void {0}_handle_{1}({0} this{2}) {{ ... }}",
+                      t.name, g.name, g.message.empty() ? "" : ", " + g.message + " message")
                 : format("tag '{1}' of task '{0}' has no handler: write static void handle_{1}({0} this, M message) "
                          "{{ ... }}, where M is its message",
                          t.name, g.name));

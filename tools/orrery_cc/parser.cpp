@@ -112,7 +112,7 @@ void parser::external_declaration() {
         f.parameters_begin = parameters_begin;
         f.parameters_end = declares_parameters ? 0 : tokens_[parameters_end - 1].end;
         f.end = tokens_[at_ - 1].begin;
-        for (std::size_t i = first; i < *name; ++i) f.is_static |= from_.text_of(tokens_[i]) == "static";
+        f.is_static = static_.contains(f.name) || is_static(first, *name);
         f.parameters = std::move(parameters);
         found_.functions.push_back(std::move(f));
         return;
@@ -120,6 +120,7 @@ void parser::external_declaration() {
     } else if (is(";") && declares_parameters) {
       ++at_;
     } else if (is(";") || is("}")) {
+      if (is(";") && name && is_static(first, *name)) static_.emplace(from_.text_of(tokens_[*name]));
       has_own_buffer_ |= is(";") && names_type("buffer", first, at_);
       has_own_strategy_ |= is(";") && names_type("strategy", first, at_);
       ++at_;
@@ -131,6 +132,12 @@ void parser::external_declaration() {
       ++at_;
     }
   }
+}
+
+bool parser::is_static(std::size_t first, std::size_t name) const {
+  return std::any_of(tokens_.begin() + static_cast<std::ptrdiff_t>(first),
+                     tokens_.begin() + static_cast<std::ptrdiff_t>(name),
+                     [&](const token& t) { return from_.text_of(t) == "static"; });
 }
 
 // `typedef struct strategy {...} strategy, *strategies;`
@@ -185,7 +192,8 @@ std::size_t parser::behind_group(std::size_t i) const {
   return i;
 }
 
-// A task or message has one name, whatever qualifies it: `struct T *const this` is a T. Other types stay as they are.
+// A task or message has one name, whatever qualifies it: `struct T *const this` is a T. Other types
+// stay as they are.
 std::string parser::type_of_parameter(const std::vector<string_view>& words) const {
   const auto joined = [](const std::vector<string_view>& all) {
     std::string type;

@@ -48,6 +48,8 @@ class parser {
   void external_declaration();
   void refuse_attributes_of_definition();
   [[nodiscard]] bool is_declaration_of_type(std::size_t first, bool of_function) const;
+  // The function whose declaration begins with the token `first` and has that name.
+  [[nodiscard]] bool is_static(std::size_t first, std::size_t name) const;
   // The types of what stands between those tokens, with commas between them.
   [[nodiscard]] std::vector<std::string> parameters_in(std::size_t begin, std::size_t end) const;
   [[nodiscard]] std::string type_of_parameter(const std::vector<std::string_view>& words) const;
@@ -92,7 +94,7 @@ class parser {
   void classify(member& m, const message_definition& in) const;
   [[nodiscard]] bool is_counted(const member& m, const message_definition& in) const;
   [[nodiscard]] bool stands_in_a_group(std::string_view name, const message_definition& in) const;
-  void check_value(const member& m) const;
+  void check_value(const member& m, bool beside_functions = false) const;
   [[noreturn]] void fail_for_pointer(const member& m, const std::string& type) const;
   [[nodiscard]] const message_definition* message_named(std::string_view name) const;
   // The declaration between those tokens gives a type that name.
@@ -110,6 +112,7 @@ class parser {
   program found_;
   std::set<std::string, std::less<>> names_;
   std::set<std::string, std::less<>> messages_;
+  std::set<std::string, std::less<>> static_;  // functions that are declared so, not where they are defined
 };
 
 }  // namespace orrery_cc

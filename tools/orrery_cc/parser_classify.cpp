@@ -150,7 +150,7 @@ bool parser::is_counted(const member& m, const message_definition& in) const {
 }
 
 // A message's structure by value would be sent with its pointers as they are.
-void parser::check_value(const member& m) const {
+void parser::check_value(const member& m, bool beside_functions) const {
   const string type = unqualified(m.type);
   if (!type.starts_with("struct ")) return;
   const message_definition* const of = message_named(string_view(type).substr(7));
@@ -159,9 +159,9 @@ void parser::check_value(const member& m) const {
   fail(
       {token_kind::name, m.at, m.at + m.name.size()},
       fmt::format(
-          "'{0}' is the structure of the message '{1}', whose strings, arrays and buffers would not travel with it: write "
+          "'{0}' is the structure of the message '{1}', whose strings, arrays and buffers would not travel with it: {3}write "
           "{1} {0}{2};",
-          m.name, of->name, one ? "" : "[count]"));
+          m.name, of->name, one ? "" : "[count]", beside_functions ? "leave out the functions, and " : ""));
 }
 
 void parser::fail_for_pointer(const member& m, const string& type) const {

@@ -54,8 +54,9 @@ void parser::define_message() {
 
 // A member that its writeAt cannot send, or that each such message has.
 void parser::check_with_functions(const member& each, const message_definition& m) const {
-  constexpr std::array of_each{string_view("tag"),    string_view("tid"),   string_view("msg_size"), string_view("class_"),
-                               string_view("getTag"), string_view("clone"), string_view("destroy")};
+  constexpr std::array of_each{string_view("tag"),    string_view("tid"),    string_view("msg_size"),
+                               string_view("class_"), string_view("getTag"), string_view("clone"),
+                               string_view("destroy")};
   const token name{token_kind::name, each.at, each.at + each.name.size()};
   const bool is_function = each.kind == member_kind::function;
   if (std::ranges::find(of_each, each.name) != of_each.end())
@@ -66,20 +67,22 @@ void parser::check_with_functions(const member& each, const message_definition& 
                    : fmt::format("each message with functions has a member '{}': give yours another name", each.name));
   if (is_function) return;
   if (each.pointers > 1 || (each.pointers != 0 && each.dimensions != 0))
-    fail(name, fmt::format(
-                   "'{}' points to pointers, and a message with functions has one pointer, to what its writeAt puts "
-                   "behind the structure; leave out the functions, and count the elements in a member",
-                   each.name));
+    fail(name,
+         fmt::format("'{}' points to pointers, and a message with functions has one pointer, to what its writeAt puts "
+                     "behind the structure; leave out the functions, and count the elements in a member",
+                     each.name));
   if (is_buffer(unqualified(each.type)))
     fail(name, fmt::format("'{}' is a buffer, which a message with functions cannot send: leave out the functions",
                            each.name));
+  if (each.pointers == 0) check_value(each, true);
   for (const string& length : each.lengths) {
     const auto counter = std::ranges::find(m.members, length, &member::name);
     if (counter == m.members.end() || counter->kind == member_kind::function) continue;
-    fail(name, fmt::format("'{1}' counts the elements of '{0}', which it does in messages without functions only: leave "
-                           "out the functions, or write {2} *{0};, and a writeAt that puts the elements behind the "
-                           "structure",
-                           each.name, length, each.type));
+    fail(name,
+         fmt::format("'{1}' counts the elements of '{0}', which it does in messages without functions only: leave "
+                     "out the functions, or write {2} *{0};, and a writeAt that puts the elements behind the "
+                     "structure",
+                     each.name, length, each.type));
   }
 }
 
@@ -104,8 +107,7 @@ void parser::define_task() {
   while (!is("}")) {
     if (is("tag") && is_name(1) && (is("(", 2) || is("=", 2) || is(";", 2))) {
       declare_tag(t);
-    } else if (is("strategy") && is_name(1) && is(";", 2) &&
-               (text(1).starts_with("message_") || !has_own_strategy_)) {
+    } else if (is("strategy") && is_name(1) && is(";", 2) && (text(1).starts_with("message_") || !has_own_strategy_)) {
       declare_strategy(t);
     } else if (is("stack") && is("=", 1)) {
       declare_stack(t);

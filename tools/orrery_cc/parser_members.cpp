@@ -113,7 +113,8 @@ void parser::skip_assertion() {
   ++at_;
 }
 
-// A structure with a tag is one of the program's, as others that are defined before, if it has a name.
+// A named member whose structure has a tag is like one whose structure is defined before: nobody
+// looks into that. So `with_tag` is for structures without a name.
 std::size_t parser::brace_of_group(std::size_t first, std::size_t end, bool with_tag) const {
   bool of_members = false;
   for (std::size_t i = first; i < end; ++i) {
@@ -150,6 +151,7 @@ std::vector<member> parser::members_of_group(std::size_t brace, string_view lack
                        "make it a member of '{1}' itself",
                        each.name, name, lacks));
     each.kind = member_kind::plain;
+    check_value(each);
   }
   at_ = end;
   return all;
