@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The spelling of the thesis in `orrery-cc`: messages with functions, tags without a type, and what `send` refuses.
+// The spelling of the thesis in `orrery-cc`: messages with functions, tags without a type, and what
+// `send` refuses.
 #include "orrery_cc_support.hpp"
 
 #include <string>

@@ -95,7 +95,7 @@ class generator {
   rewriter out_;
   std::string at_end_;
   std::string errors_;
-  std::map<std::string, std::string> untyped_;  // tags that are names of their own, and the first task of each
+  std::map<std::string, std::string> untyped_;  // tags without a type, and the first task of each
 };
 
 }  // namespace orrery_cc

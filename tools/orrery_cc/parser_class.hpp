@@ -112,7 +112,7 @@ class parser {
   program found_;
   std::set<std::string, std::less<>> names_;
   std::set<std::string, std::less<>> messages_;
-  std::set<std::string, std::less<>> static_;  // functions that are declared so, not where they are defined
+  std::set<std::string, std::less<>> static_;  // functions that are declared so
 };
 
 }  // namespace orrery_cc

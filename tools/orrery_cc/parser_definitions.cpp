@@ -90,7 +90,8 @@ void parser::check_with_functions(message_definition& m) const {
   int pointers = 0;
   for (member& each : m.members) {
     check_with_functions(each, m);
-    if (each.kind == member_kind::array) each.kind = member_kind::plain;  // no member counts its elements
+    // No member counts its elements.
+    if (each.kind == member_kind::array) each.kind = member_kind::plain;
     if (each.kind == member_kind::function || each.pointers == 0) continue;
     if (++pointers > 1)
       fail({token_kind::name, each.at, each.at + each.name.size()},
