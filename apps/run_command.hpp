@@ -14,6 +14,11 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+/// A check of an option that is a size: CLI11 would take -1 for the largest one.
+inline std::string not_negative(const std::string& text) {
+  return text.starts_with('-') ? text + " is negative" : std::string();
+}
+
 /// Reads the command line `words` and runs work(): the body of an application's `main`. Returns the
 /// exit code: that of `work`, or 1 if `work` throws, or stdout does not take what it has printed,
 /// after a line with the application's name.

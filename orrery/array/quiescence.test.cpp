@@ -130,7 +130,7 @@ TEST(array_quiescence, does_not_wait_for_what_other_processes_do) {
     const auto busy = create_array<Node>(range<std::int32_t>{16}, {.name = "busy"});
     const auto calm = create_array<Node>(range<std::int32_t>{16}, {.name = "calm"});
     finished = 0;
-    post(busy[0])->pass(200'000);
+    post(busy[0])->pass(testing::slowed_down ? 20'000 : 200'000);
     post(calm[3])->visit();
     quiescence(calm);
     EXPECT_GE(finished, 1);

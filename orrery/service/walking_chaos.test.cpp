@@ -158,7 +158,7 @@ std::string try_schedule(consistency level, std::uint32_t window, std::uint32_t 
 }
 
 std::uint32_t times(std::uint32_t schedules) {
-  if (orrery::scheduler::slowed_down) return schedules / 5;  // more shows a sanitizer nothing
+  if (orrery::scheduler::slowed_down) return schedules / 15;  // more shows a sanitizer nothing
   const char* const factor = std::getenv("ORRERY_WALK_SCHEDULES");
   return factor != nullptr ? schedules * static_cast<std::uint32_t>(std::atoi(factor)) : schedules;
 }

@@ -80,9 +80,10 @@ std::expected<copy_plan, std::uint64_t> plan_copy(const copy_task& task, std::ui
 copy_job::copy_job(copy_task task, const copy_plan& plan)
     : task_(std::move(task)),
       plan_(plan),
-      folder_(detail::tidy_path(task_.output) + ".copy", detail::tidy_path(task_.output)) {
+      folder_(detail::tidy_path(task_.output) + ".copy", detail::tidy_path(task_.output)),
+      identity_(new internal::job_sets(folder_, task_.input, detail::tidy_path(task_.output))) {
   task_.output = detail::tidy_path(task_.output);
-  resumed_ = folder_.begun(description());
+  resumed_ = folder_.begun(description(), identity_->advice()) && identity_->are_as_noted();
   if (!resumed_) check_beginning();
   held_ = internal::held_input(task_.input.path, false);
 }
@@ -113,19 +114,19 @@ std::string copy_job::description() const {
       .dump(1);
 }
 
-void copy_job::check_beginning() const {
+void copy_job::check_beginning() {
+  internal::require_nothing_at(task_.output);
+  folder_.clear();
   if (!task_.input.finished)
     throw_errno(EBADMSG, fmt::format("the data set {} is unfinished: run again what writes it", task_.input.path));
-  if (fs::exists(task_.output))
-    throw_errno(EEXIST, fmt::format("there is something at {} already: remove it first, or choose another place",
-                                    task_.output));
   const auto pages = static_cast<std::uint64_t>(plan_.to.page_count());
   internal::require_room(task_.output, task_.folders.empty() ? std::vector{folder_.path()} : task_.folders,
                          pages * static_cast<std::uint64_t>(bytes_of(plan_.to.page_shape, plan_.to_type)));
 }
 
 void copy_job::begin() {
-  if (folder_.finished()) return;
+  if (resumed_ && folder_.finished()) return;
+  if (!resumed_) identity_->note();
   if (!resumed_) folder_.begin(description());  // from here on what is at the target is ours
   try {
     open();
@@ -157,7 +158,8 @@ void copy_job::open() {
                            .folders = task_.folders,
                            .map = make_page_map(blocked ? "blocked" : "circulant", plan_.to.pages(), devices),
                            .checksums = task_.checksums,
-                           .attributes = task_.input.attributes},
+                           .attributes = task_.input.attributes,
+                           .id = identity_->output_id()},
       o);
   folder_.pass("made");
 }

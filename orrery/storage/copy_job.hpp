@@ -5,6 +5,7 @@
 #include <orrery/storage/data_set.hpp>
 #include <orrery/storage/detail/copier.hpp>
 #include <orrery/storage/job_folder.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <expected>
 #include <functional>
@@ -12,6 +13,10 @@
 #include <vector>
 
 namespace orrery::storage {
+
+namespace internal {
+class job_sets;
+}
 
 /// The source of a copy, and the form of the result.
 struct copy_task {
@@ -87,13 +92,14 @@ class copy_job {
 
  private:
   [[nodiscard]] std::string description() const;
-  void check_beginning() const;
+  void check_beginning();
   void open();
   void end_processes() noexcept;
 
   copy_task task_;
   copy_plan plan_;
   job_folder folder_;
+  wire::unique_ptr<internal::job_sets> identity_;
   bool resumed_ = false;
   io::descriptor held_;
   remote<data_set> input_;

@@ -91,6 +91,45 @@ TEST(copy_job, a_page_that_reads_back_otherwise_is_copied_again) {
     EXPECT_EQ(v, elements<double>(product(shape)));
   });
 }
+void copy(const copy_task& task) {
+  copy_job job(task, plan_copy(task, 2, 1).value());
+  job.begin();
+  (void)job.run([](const copy_status&) {});
+}
+void begin_to_copy(const copy_task& task) {
+  copy_job job(task, plan_copy(task, 2, 1).value());
+  job.begin();
+}
+TEST(copy_job, that_was_interrupted_neither_mixes_inputs_nor_replaces_other_outputs) {
+  const scratch folder;
+  const std::string x = folder / "x";
+  const std::string y = folder / "y";
+  program([&] {
+    destroy(make(x, {8, 8, 8}, true));
+    begin_to_copy(task_of(x, y));
+    copy(task_of(x, y));
+    EXPECT_FALSE(std::filesystem::exists(y + ".copy"));
+    data_set::remove(y);
+
+    begin_to_copy(task_of(x, y));
+    auto again = spawn<data_set>(here(), x, data_set_options{.mode = open_mode::read_write});
+    again->finish();
+    destroy(again);
+    EXPECT_THROW(copy(task_of(x, y)), std::invalid_argument);
+    EXPECT_EQ(job_folder::forget(y), 1U);
+    data_set::remove(y);
+
+    begin_to_copy(task_of(x, y));
+    data_set::remove(y);
+    destroy(make(y, {7, 5, 9}, true));
+    const std::uint64_t other = data_set::read_info(y).id;
+    (void)testing::error_text(EEXIST, [&] { copy(task_of(x, y)); });
+    EXPECT_EQ(data_set::read_info(y).id, other);
+    data_set::remove(y);
+    copy(task_of(x, y));
+    EXPECT_NE(data_set::read_info(y).id, other);
+  });
+}
 TEST(copy_job, converts_and_counts_what_becomes_infinite) {
   const std::vector<double> x{1.5, 1e39, -std::numeric_limits<double>::infinity()};
   std::vector<float> y(3);

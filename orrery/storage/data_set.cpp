@@ -38,7 +38,8 @@ data_set_info info_for(const std::string& path, const data_set_description& d) {
   info.type = d.type;
   info.checksums = d.checksums;
   info.attributes = d.attributes;
-  info.id = internal::new_id();
+  info.id = d.id != 0 ? d.id : internal::new_id();
+  info.edition = internal::new_id();
   const std::string name = fs::path(info.path).filename().string();
   if (d.folders.empty()) {
     info.files.push_back(info.path + "/device-0.pages");
@@ -130,6 +131,7 @@ data_set::data_set(std::string path, const data_set_options& options) {
   make_devices(options, options.mode, files.machines());
   if (!writable_) return;
   try {
+    info_.edition = options.edition != 0 ? options.edition : internal::new_id();
     mark(false);
   } catch (...) {
     end_devices();
@@ -265,7 +267,10 @@ void data_set::finish() {
 void data_set::reopen() {
   if (!writable_)
     throw_errno(EROFS, fmt::format("the data set {} was opened read-only: open it with read_write", info_.path));
-  if (info_.finished) mark(false);
+  if (info_.finished) {
+    info_.edition = internal::new_id();
+    mark(false);
+  }
   take_writes(true);
 }
 

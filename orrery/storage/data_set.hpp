@@ -25,6 +25,8 @@ struct data_set_description {
   /// Further facts of the array (voxel size, units, where it comes from): a JSON object, which is
   /// kept in the header as it is. Empty: nothing.
   std::string attributes = {};
+  /// data_set_info::id, as a job has noted it before it makes the data set; 0: a new one.
+  std::uint64_t id = 0;
 };
 
 /// How a data set is opened.
@@ -41,6 +43,9 @@ struct data_set_options {
   /// of a machine. The callers order writes of one node and reads of another
   /// (device_options::alone), and there is no cache.
   bool on_each_node = false;
+  /// data_set_info::edition from now on, if it is opened for writing, as a job has noted it before;
+  /// 0: a new one.
+  std::uint64_t edition = 0;
 };
 
 /// The content of a data set's header.
@@ -58,6 +63,9 @@ struct data_set_info {
   /// Is also in its files of checksums, which so are known to be its own; 0: made before there were
   /// ids.
   std::uint64_t id = 0;
+  /// Another one whenever somebody has opened it for writing; 0: nobody has since there are
+  /// editions. So who has read it knows later whether it is as it was.
+  std::uint64_t edition = 0;
   bool intact = true;  ///< false: the header was changed by somebody else
   /// Paths of the devices' files; empty: the machine where the header is.
   std::vector<std::string> hosts = {};

@@ -6,6 +6,7 @@
 #include <orrery/process/spawn.hpp>
 #include <orrery/storage/detail/page_file.hpp>
 #include <orrery/storage/internal/hosts.hpp>
+#include <orrery/storage/internal/job_data.hpp>
 #include <orrery/storage/internal/job_presence.hpp>
 #include <orrery/storage/internal/patience.hpp>
 
@@ -23,6 +24,7 @@
 #include <fmt/format.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <nlohmann/json.hpp>
 
 namespace orrery::storage {
 namespace {
@@ -47,6 +49,13 @@ void write_text(const std::string& file, const std::string& text) {
   } catch (const std::system_error& e) {
     throw_errno(e.code().value(), fmt::format("cannot write {}", file));
   }
+}
+
+// Its description says so.
+bool works_on(const fs::path& folder, const fs::path& target) {
+  if (!fs::exists(folder / lock_file) || !fs::exists(folder / description_file)) return false;
+  const auto j = nlohmann::json::parse(text_of(folder / description_file), nullptr, false);
+  return j.is_object() && j.contains("output") && j.at("output") == target.string();
 }
 
 }  // namespace
@@ -142,35 +151,33 @@ void job_folder::leave() noexcept {
 }
 
 std::string job_folder::about() const { return *this / description_file; }
-bool job_folder::begun(const std::string& description) const {
+bool job_folder::begun(const std::string& description, const std::string& advice) const {
   if (!fs::exists(about())) return false;
   if (text_of(about()) == description) return true;
   if (finished()) return false;  // and its program was killed before it could remove the folder
   throw std::invalid_argument(fmt::format(
       "a job that was interrupted has begun {}, and was another one than this (or had another plan): run that "
-      "command again, or remove {} to forget it",
-      target_, path_));
+      "command again, or {}",
+      target_, advice.empty() ? fmt::format("remove {} to forget it", path_) : advice));
 }
-void job_folder::begin(const std::string& description) {
-  write_text(*this / "job.new", description);
-  fs::rename(*this / "job.new", about());
-}
+void job_folder::begin(const std::string& description) { note(description_file, description); }
 
 bool job_folder::passed(const std::string& step) const { return fs::exists(*this / step); }
-void job_folder::pass(const std::string& step) { write_text(*this / step, ""); }
+void job_folder::note(const std::string& name, const std::string& text) {
+  write_text(*this / (name + ".new"), text);
+  fs::rename(*this / (name + ".new"), *this / name);
+}
+std::optional<std::string> job_folder::noted(const std::string& name) const {
+  const std::string file = *this / name;
+  return fs::exists(file) ? std::optional(text_of(file)) : std::nullopt;
+}
 
 void job_folder::clear() {
   for (const auto& e : fs::directory_iterator(path_))
     if (e.path().filename() != lock_file && e.path().filename() != nodes_file) fs::remove_all(e.path());
 }
-void job_folder::finish(const std::string& result) {
-  write_text(*this / "finished.new", result);
-  fs::rename(*this / "finished.new", *this / "finished");
-}
-std::optional<std::string> job_folder::finished() const {
-  const std::string file = *this / "finished";
-  return fs::exists(file) ? std::optional(text_of(file)) : std::nullopt;
-}
+void job_folder::finish(const std::string& result) { note("finished", result); }
+std::optional<std::string> job_folder::finished() const { return noted("finished"); }
 // Another program may have found the job done, and be about to say so. It removes the folder at its
 // end.
 void job_folder::remove(const std::string& path) {
@@ -181,6 +188,24 @@ void job_folder::remove(const std::string& path) {
     return;
   fs::remove(path + "/" + description_file);
   fs::remove_all(path);
+}
+
+std::size_t job_folder::forget(const std::string& target) {
+  const fs::path wanted(detail::tidy_path(target));
+  std::vector<fs::path> found;
+  std::error_code nobody_there;
+  for (const auto& e : fs::directory_iterator(wanted.parent_path(), nobody_there))
+    if (e.path().filename().string().starts_with(wanted.filename().string() + ".") && works_on(e.path(), wanted))
+      found.push_back(e.path());
+  for (const fs::path& folder : found) {
+    const job_folder mine(folder, wanted);
+    std::vector<fs::path> between;
+    for (const auto& e : fs::directory_iterator(folder))
+      if (e.is_directory()) between.push_back(e.path());
+    for (const fs::path& set : between) internal::remove_remains(set);
+    remove(folder);
+  }
+  return found.size();
 }
 
 }  // namespace orrery::storage

@@ -51,14 +51,19 @@ class job_folder {
   ~job_folder();
 
   /// True if a program has begun this job, and the folder is still there. Throws
-  /// std::invalid_argument if it was another one, unless that is finished.
-  [[nodiscard]] bool begun(const std::string& description) const;
+  /// std::invalid_argument if it was another one, unless that is finished; its text ends with
+  /// `advice`, how to forget the other one (empty: by removing the folder).
+  [[nodiscard]] bool begun(const std::string& description, const std::string& advice = {}) const;
   /// From here on the job has begun.
   void begin(const std::string& description);
   /// A step that need not be done again.
   [[nodiscard]] bool passed(const std::string& step) const;
   /// Notes that the step is done.
-  void pass(const std::string& step);
+  void pass(const std::string& step) { note(step, ""); }
+  /// Keeps a text by that name, as a whole or not at all.
+  void note(const std::string& name, const std::string& text);
+  /// The text that was kept by that name, if any.
+  [[nodiscard]] std::optional<std::string> noted(const std::string& name) const;
   /// The work is done, `result` is to be kept with that; and what was kept, if it is done.
   void finish(const std::string& result);
   /// The result that finish() kept; none if the work is not done.
@@ -66,6 +71,10 @@ class job_folder {
   /// Removes a folder with all that is in it, the description of its job first. Nothing if it is
   /// not there, or if another program has taken it over.
   static void remove(const std::string& path);
+  /// Removes the folders of all interrupted jobs on `target`, with the data sets that are between
+  /// and have files elsewhere. Returns how many there were. Parks. Throws EBUSY: a program is at
+  /// one of them.
+  static std::size_t forget(const std::string& target);
 
   /// A file in it.
   [[nodiscard]] std::string operator/(const std::string& name) const { return path_ + "/" + name; }

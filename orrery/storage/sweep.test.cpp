@@ -547,6 +547,121 @@ TEST(sweep_job, that_replaces_its_input_is_refused_while_others_compute_with_it)
     EXPECT_FALSE(fs::exists(f.y + ".job"));
   });
 }
+// The input of a job that has failed half-way is replaced, or written by somebody else.
+void replace_set(const std::string& path, const std::vector<double>& with) {
+  data_set::remove(path);
+  make_set(path, with);
+}
+void write_set(const std::string& path, const std::vector<double>& x) {
+  auto set = spawn<data_set>(here(), path, data_set_options{.mode = open_mode::read_write});
+  set->contents().write(domain::of_shape(shape), std::span<const double>(x));
+  set->finish();
+  destroy(set);
+}
+TEST(sweep_job, that_was_interrupted_goes_on_with_no_other_input) {
+  std::vector<double> others = numbers();
+  for (double& x : others) x *= 3;
+  for (const bool in_place : {false, true}) {
+    for (const auto change : {&replace_set, &write_set}) {
+      folder_with_set f;
+      program([&] {
+        const std::string y = in_place ? "" : f.y;
+        EXPECT_THROW((void)sum_up(task_for(f.x, y), 3, 2), std::runtime_error);
+        change(f.x, others);
+        try {
+          (void)sum_up(task_for(f.x, y), 3);
+          ADD_FAILURE() << "it went on with another input";
+        } catch (const std::invalid_argument& e) {
+          const std::string said = e.what();
+          EXPECT_NE(said.find(f.x + " was written or replaced after the interrupted job"), std::string::npos) << said;
+          EXPECT_NE(said.find("orrery data remove " + (in_place ? f.x : f.y)), std::string::npos) << said;
+        }
+        EXPECT_EQ(read_set(f.x), others);
+        EXPECT_EQ(job_folder::forget(in_place ? f.x : f.y), 1U);
+        EXPECT_EQ(job_folder::forget(in_place ? f.x : f.y), 0U);
+        if (!in_place) data_set::remove(f.y);
+        EXPECT_FALSE(sum_up(task_for(f.x, y), 3).resumed);
+        EXPECT_EQ(read_set(in_place ? f.x : f.y), summed(others));
+      });
+    }
+  }
+}
+TEST(sweep_job, that_was_interrupted_leaves_what_has_taken_the_place_of_its_output) {
+  folder_with_set f;
+  program([&] {
+    for (const std::int64_t fails_at : {0, 2}) {
+      EXPECT_THROW((void)sum_up(task_for(f.x, f.y), 3, fails_at), std::runtime_error);
+      replace_set(f.y, {std::vector<double>(numbers().size(), 5)});
+      const std::string said = error_text(EEXIST, [&] { (void)sum_up(task_for(f.x, f.y), 3); });
+      EXPECT_NE(said.find("there is something at " + f.y), std::string::npos) << said;
+      EXPECT_EQ(read_set(f.y), std::vector<double>(numbers().size(), 5));
+      data_set::remove(f.y);
+      EXPECT_FALSE(sum_up(task_for(f.x, f.y), 3).resumed) << "its output is gone";
+      EXPECT_EQ(read_set(f.y), summed(numbers()));
+      data_set::remove(f.y);
+    }
+    fs::create_symlink(f / "nowhere", f.y);
+    (void)error_text(EEXIST, [&] { (void)sum_up(task_for(f.x, f.y), 3); });
+    EXPECT_TRUE(fs::is_symlink(f.y));
+  });
+}
+// Before its output had a header.
+TEST(sweep_job, that_was_interrupted_while_it_made_its_output_makes_it_again) {
+  folder_with_set f;
+  program([&] {
+    EXPECT_THROW((void)sum_up(task_for(f.x, f.y), 3, 0), std::runtime_error);
+    fs::remove(f.y + ".job/made");
+    for (const auto& e : fs::directory_iterator(f.y)) fs::remove(e.path());
+    std::ofstream(f.y + "/orrery.json.new-7") << "{";
+    EXPECT_THROW((void)sum_up(task_for(f.x, f.y), 3, 0), std::runtime_error);
+    fs::remove(f.y + ".job/made");
+    data_set::remove(f.y);
+    EXPECT_THROW((void)sum_up(task_for(f.x, f.y), 3, 0), std::runtime_error);
+    fs::remove(f.y + ".job/made");
+    EXPECT_TRUE(sum_up(task_for(f.x, f.y), 3).resumed);
+    EXPECT_EQ(read_set(f.y), summed(numbers()));
+  });
+}
+// Its result is there, and its folder.
+TEST(sweep_job, that_is_done_leaves_what_has_taken_the_place_of_its_output) {
+  folder_with_set f;
+  program([&] {
+    const sweep_task t = task_for(f.x, f.y);
+    {
+      const sweep_plan p = plan_for(t, 3);
+      sweep_job job(t, p, "job", "sums");
+      job.begin();
+      (void)job.run<summer>([](const sweep_status&) {}, p, std::int64_t{-1});
+      EXPECT_EQ(job.leave_folder(), f.y + ".job");
+    }
+    replace_set(f.y, numbers());
+    (void)error_text(EEXIST, [&] { (void)sum_up(t, 3); });
+    EXPECT_EQ(read_set(f.y), numbers());
+    data_set::remove(f.y);
+    EXPECT_FALSE(sum_up(t, 3).resumed);
+    EXPECT_EQ(read_set(f.y), summed(numbers()));
+  });
+}
+TEST(job_folder, is_forgotten_with_what_lies_elsewhere_unless_somebody_is_at_it) {
+  folder_with_set f;
+  program([&] {
+    sweep_task t = task_for(f.x, f.y);
+    t.folders = {f / "a", f / "b"};
+    EXPECT_THROW((void)sum_up(t, 3, 2), std::runtime_error);
+    EXPECT_TRUE(fs::exists(f / "a/y-scratch-0.pages"));
+    {
+      const sweep_job job(t, plan_for(t, 3), "job", "sums");
+      (void)error_text(EBUSY, [&] { (void)job_folder::forget(f.y); });
+    }
+    EXPECT_EQ(job_folder::forget(f / "z"), 0U);
+    EXPECT_EQ(job_folder::forget(f.y), 1U);
+    data_set::remove(f.y);
+    EXPECT_FALSE(fs::exists(f / "a"));
+    EXPECT_FALSE(fs::exists(f / "b"));
+    (void)sum_up(t, 3);
+    EXPECT_EQ(read_set(f.y), summed(numbers()));
+  });
+}
 TEST(sweep_job, that_fails_goes_on_with_the_units_that_were_not_done) {
   folder_with_set f;
   program([&] {

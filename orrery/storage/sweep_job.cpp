@@ -38,8 +38,9 @@ sweep_job::sweep_job(sweep_task task, sweep_plan plan, const std::string& name, 
       plan_(std::move(plan)),
       target_(task_.output.empty() ? task_.input.path : detail::tidy_path(task_.output)),
       folder_(target_ + "." + name, target_),
+      identity_(new internal::job_sets(folder_, task_.input, task_.output.empty() ? "" : target_)),
       description_(this->description(description)),
-      resumed_(folder_.begun(description_)) {
+      resumed_(folder_.begun(description_, identity_->advice()) && identity_->are_as_noted()) {
   if (!resumed_) check_beginning();
   input_ = internal::held_input(task_.input.path, task_.output.empty());
 }
@@ -78,13 +79,11 @@ std::string sweep_job::description(const std::string& more) const {
 }
 
 void sweep_job::check_beginning() {
+  if (!task_.output.empty()) internal::require_nothing_at(target_);
   for (const sweep_place p : {sweep_place::scratch, sweep_place::second_scratch}) internal::remove_remains(path_of(p));
   folder_.clear();
   if (!task_.input.finished)
     throw_errno(EBADMSG, fmt::format("the data set {} is unfinished: run again what writes it", task_.input.path));
-  if (!task_.output.empty() && fs::exists(target_))
-    throw_errno(EEXIST,
-                fmt::format("there is something at {} already: remove it first, or choose another place", target_));
   require_space();
 }
 
@@ -97,7 +96,8 @@ void sweep_job::require_space() const {
 }
 
 void sweep_job::begin() {
-  if (folder_.finished()) return;
+  if (resumed_ && folder_.finished()) return;
+  if (!resumed_) identity_->note();
   if (!resumed_) folder_.begin(description_);  // from here on what is at the target is ours
   const bool made = folder_.passed("made");
   if (!made)
@@ -114,6 +114,7 @@ void sweep_job::open(sweep_place p, bool made) {
   const bool create = std::ranges::count(plan_.created, p) != 0;
   const bool writes = create || (p == sweep_place::input && task_.output.empty());
   data_set_options o{.mode = writes ? open_mode::read_write : open_mode::read_only, .cache = {0, 0}};
+  o.edition = p == sweep_place::input ? identity_->edition() : 0;
   // a page belongs to one unit, so that in each sweep one process reads or writes it
   o.on_each_node = true;
   // Drives that work in the same sweep are served by different PEs.
@@ -124,7 +125,8 @@ void sweep_job::open(sweep_place p, bool made) {
                                                     .page_shape = plan_.grid.page_shape,
                                                     .type = plan_.type_at(p),
                                                     .folders = folders(),
-                                                    .attributes = task_.input.attributes},
+                                                    .attributes = task_.input.attributes,
+                                                    .id = p == sweep_place::output ? identity_->output_id() : 0},
                                o);
   else if (create || p == sweep_place::input)
     sets_[p] = spawn<data_set>(here(), path_of(p), o);

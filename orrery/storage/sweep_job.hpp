@@ -7,6 +7,7 @@
 #include <orrery/storage/job_folder.hpp>
 #include <orrery/storage/sweep.hpp>
 #include <orrery/storage/sweeper.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <concepts>
 #include <functional>
@@ -16,6 +17,10 @@
 #include <vector>
 
 namespace orrery::storage {
+
+namespace internal {
+class job_sets;
+}
 
 /// Bytes per second of all drives together, while they had something to do; 0: not known.
 struct drive_rates {
@@ -137,6 +142,7 @@ class sweep_job {
   sweep_plan plan_;
   std::string target_;  // the output, or the input in place
   job_folder folder_;
+  wire::unique_ptr<internal::job_sets> identity_;
   std::string done_;  // the folder, when all is done
   io::descriptor input_;
   std::string description_;

@@ -278,7 +278,7 @@ void never_rest() {  // on another PE than main, which would not have its turn
 }
 
 TEST(priorities_of_messages, that_follow_each_other_for_ever_let_the_program_end) {
-  for (const char* world : {"--orrery-pes=2", "--orrery-nodes=2", "--orrery-sim=machines=2,pes=1"}) {
+  for (const char* world : {"--orrery-pes=2", "--orrery-nodes=2", "--orrery-sim=machines=2,pes=1,message=1us"}) {
     const std::string said = testing::outcome_of({world, "--scenario=never_rest", "--orrery-quiet"});
     EXPECT_TRUE(said.ends_with("good")) << said;  // after a line on those that were not executed
   }

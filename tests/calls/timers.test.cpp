@@ -237,7 +237,7 @@ void tasks() {
 
 // Each of these would need more stack than there is if a task resumed the one that awaits it.
 void long_tasks() {
-  constexpr int n = 100'000;
+  constexpr int n = testing::slowed_down ? 20'000 : 100'000;
   for (std::uint32_t p = 0; p < world_pes(); p += world_pes() - 1) {
     check(start(count_to(n)).get() == n, "tasks that end at once, one after the other");
     check(start(count_down(n)).get() == n, "tasks in tasks");

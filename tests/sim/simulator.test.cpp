@@ -439,8 +439,10 @@ void talk_on(std::uint32_t machines, int partners) {
     EXPECT_EQ(all.reduce<&Partner::seen>(std::plus{}), std::int64_t{machines} * (partners == 0 ? machines : partners));
   });
 }
-TEST(simulation, of_4096_machines_that_talk_to_64_others_each_loses_nothing) { talk_on(4096, 64); }
-TEST(simulation, of_512_machines_that_all_talk_to_all_loses_nothing) { talk_on(512, 0); }
+TEST(simulation, of_many_machines_that_talk_to_64_others_each_loses_nothing) {
+  talk_on(testing::slowed_down ? 1024 : 4096, 64);
+}
+TEST(simulation, of_machines_that_all_talk_to_all_loses_nothing) { talk_on(testing::slowed_down ? 256 : 512, 0); }
 
 // --- what is asked for ------------------------------------------------------------------------------------------
 

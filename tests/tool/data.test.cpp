@@ -242,6 +242,32 @@ TEST(orrery_data, refuses_shapes_whose_bytes_cannot_be_counted) {
   }
   EXPECT_FALSE(fs::exists(folder / "x"));
 }
+TEST(orrery_data, makes_pages_no_longer_than_a_thin_array) {
+  const scratch folder;
+  std::ofstream(folder / "in.raw") << std::string(10'000 * 8, 'x');
+  expect_good("import " + folder / "in.raw " + folder / "x --shape 1,1,10000 --type float64");
+  EXPECT_NE(orrery_data("info " + folder / "x").text.find("pages of 1 x 1 x 10000"), std::string::npos);
+  expect_good("create " + folder / "y --shape 2,300000,5");
+  EXPECT_NE(orrery_data("info " + folder / "y").text.find("pages of 2 x 16384 x 5"), std::string::npos)
+      << orrery_data("info " + folder / "y").text;
+  EXPECT_LT(std::filesystem::file_size(folder / "x/device-0.pages"), 90'000U);
+  expect_bad("copy " + folder / "x " + folder / "z --memory -1", "-1 is negative");
+  expect_bad("info ''", "the name of a file or folder is empty");
+}
+TEST(orrery_data, forgets_a_copy_that_was_interrupted_with_what_it_was_to_make) {
+  const scratch folder;
+  expect_good("create " + folder / "x --shape 64,64,64");
+  std::fstream page(folder / "x/device-0.pages", std::ios::in | std::ios::out | std::ios::binary);
+  page.seekp(100) << "damaged";
+  page.close();
+  expect_bad("copy " + folder / "x " + folder / "y --pages 8,8,8", "page 0 of");
+  EXPECT_TRUE(std::filesystem::exists(folder / "y.copy/job.json"));
+  expect_bad("copy " + folder / "x " + folder / "y --pages 16,16,16", "forget it: orrery data remove " + folder / "y");
+  expect_good("remove " + folder / "y");
+  EXPECT_FALSE(std::filesystem::exists(folder / "y.copy"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "y"));
+  expect_bad("remove " + folder / "y", "there is no data set");
+}
 TEST(orrery_data, removes_a_data_set) {
   const scratch folder;
   const scratch other;

@@ -221,9 +221,10 @@ TEST_F(orrery_tool, ls_of_a_world_shows_what_its_pes_have_counted) {
 
 TEST_F(orrery_tool, an_unknown_world_is_an_error_that_names_those_that_run) {
   const auto world = make_world("demo", 1);
-  for (const char* const what : {"ls", "top"}) {
-    const outcome o = run({what, "demu"});
-    EXPECT_EQ(o.code, 1);
+  const std::vector<std::vector<std::string>> commands{{"ls", "demu"}, {"top", "demu"}, {"list", "demu", "/l", "size"}};
+  for (const auto& words : commands) {
+    const outcome o = run(words);
+    EXPECT_EQ(o.code, words[0] == "list" ? 3 : 1);
     EXPECT_NE(o.text.find("'demu'"), std::string::npos) << o.text;
     EXPECT_NE(o.text.find("running are: demo"), std::string::npos) << o.text;
   }

@@ -30,6 +30,16 @@ index3 three(const std::vector<std::int64_t>& sides) {
   return {sides[0], sides[1], sides[2]};
 }
 
+// Of some 64^3 elements, but no longer than the array.
+index3 usual_pages(const index3& shape) {
+  constexpr std::int64_t side = 64;
+  index3 pages{};
+  for (std::size_t k = 0; k < 3; ++k) pages[k] = std::min(shape[k], side);
+  for (std::size_t k = 3; k-- > 0;)
+    while (pages[k] < shape[k] && 2 * product(pages) <= side * side * side) pages[k] = std::min(2 * pages[k], shape[k]);
+  return pages;
+}
+
 element_type type_named(const std::string& name) {
   const auto type = element_type_named(name);
   if (!type)
@@ -41,13 +51,14 @@ element_type type_named(const std::string& name) {
 data_set_options once_through() { return {.cache = {.cache_pages = 4, .write_behind_pages = 8}}; }
 
 remote<data_set> create(const data_request& r, const index3& shape, element_type type, std::string attributes) {
-  return spawn<data_set>(here(), r.path,
-                         data_set_description{.shape = shape,
-                                              .page_shape = three(r.page_shape),
-                                              .type = type,
-                                              .folders = r.folders,
-                                              .attributes = std::move(attributes)},
-                         once_through());
+  return spawn<data_set>(
+      here(), r.path,
+      data_set_description{.shape = shape,
+                           .page_shape = r.page_shape.empty() ? usual_pages(shape) : three(r.page_shape),
+                           .type = type,
+                           .folders = r.folders,
+                           .attributes = std::move(attributes)},
+      once_through());
 }
 
 // Memory for a block, kept from one to the next.
@@ -231,9 +242,15 @@ int data_export(const data_request& r) {
   });
 }
 
+// With the jobs that were interrupted while they made it, or replaced it.
 int data_remove(const data_request& r) {
   return in_world([&] {
-    data_set::remove(r.path);
+    const bool had_jobs = job_folder::forget(r.path) != 0;
+    try {
+      data_set::remove(r.path);
+    } catch (const std::system_error& e) {
+      if (!had_jobs || e.code().value() != ENOENT) throw;
+    }
     return 0;
   });
 }

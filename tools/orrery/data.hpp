@@ -17,7 +17,7 @@ struct data_request {
   std::string dataset;  ///< in an HDF5 file
   std::string box;      ///< of `read`: "0:64,5,:"
   std::vector<std::int64_t> shape;
-  std::vector<std::int64_t> page_shape{64, 64, 64};
+  std::vector<std::int64_t> page_shape = {};  ///< empty: by the shape of the array
   std::string type;
   std::vector<std::string> folders;  ///< for the devices of a new one
   bool json = false;

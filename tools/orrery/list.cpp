@@ -261,6 +261,10 @@ int list(const common& c, const list_request& r) {
     (void)fail("orrery list: " + why);
     return wrong;
   }
+  if (const auto world = attach(r.world, c.directory); !world) {  // run() would make one
+    (void)fail(world.error());
+    return failed;
+  }
   std::vector<std::string> options{"orrery", "--orrery-world=" + r.world, "--orrery-pes=1"};
   if (!c.directory.empty()) options.push_back("--orrery-shm-dir=" + c.directory);
   std::vector<char*> words;

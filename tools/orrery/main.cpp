@@ -50,7 +50,9 @@ void add_folders(CLI::App* c, data_request& r) {
 }
 
 void add_layout(CLI::App* c, data_request& r) {
-  c->add_option("--pages", r.page_shape, "Shape of pages; default: 64,64,64")->delimiter(',')->expected(3);
+  c->add_option("--pages", r.page_shape, "Shape of pages; default: 64,64,64, or longer where the array is thinner")
+      ->delimiter(',')
+      ->expected(3);
   add_folders(c, r);
   c->add_option("--shape", r.shape, "Of the array")->delimiter(',')->expected(3);
   c->add_option("--type", r.type, "float32, float64, complex64 or complex128");
@@ -74,7 +76,8 @@ data_commands add_data_commands(CLI::App& app, data_request& r) {
   CLI::App* const read = add("read", "Print a part of its array, or write it to a file");
   CLI::App* const copy =
       add("copy", "Copy it, with other pages, drives or elements; goes on with a copy that was killed");
-  CLI::App* const remove = add("remove", "Remove it: its header and all files of its devices");
+  CLI::App* const remove =
+      add("remove", "Remove it: its header, all files of its devices, and interrupted jobs that make it");
   for (CLI::App* c : {info, verify}) {
     path(c);
     c->add_flag("--json", r.json, "Print JSON");
@@ -104,6 +107,7 @@ data_commands add_data_commands(CLI::App& app, data_request& r) {
   add_folders(copy, r);
   copy->add_option("--memory", r.memory,
                    "How much it may use, of all nodes together; default: 256M, or more if that is too little")
+      ->check([](const std::string& text) { return text.starts_with('-') ? text + " is negative" : std::string(); })
       ->transform(CLI::AsSizeValue(false));
   path(remove);
   return {{info, &data_info},  {verify, &data_verify}, {create, &data_create}, {import, &data_import},

@@ -84,6 +84,7 @@ void add_options(CLI::App& app, settings& s) {
   app.require_subcommand(1);
   app.fallthrough();
   app.add_option("--memory", s.what.memory, "How much it may use, of all nodes together; default: 1G")
+      ->check(not_negative)
       ->transform(CLI::AsSizeValue(false));
   app.add_option("--passes", s.what.passes, "Over the data: 1 (in memory), 2 or 3; default: as few as fit")
       ->check(CLI::Range(1, 3));
@@ -130,6 +131,8 @@ void check_writable(const std::string& file) {
   if (access(folder.c_str(), W_OK) != 0) throw std::system_error(errno, std::system_category(), "cannot write " + file);
 }
 
+constexpr double highest_frequency = 0.8661;  // half a cycle along each of three dimensions
+
 void check(const settings& s) {
   if (s.what.output.empty() != s.in_place)
     throw std::invalid_argument(s.in_place ? "--in-place and OUTPUT exclude each other"
@@ -139,6 +142,10 @@ void check(const settings& s) {
       !(f.low >= 0 && f.high > f.low && f.high < std::numeric_limits<double>::infinity()))
     throw std::invalid_argument(
         fmt::format("a filter from {} to {} cannot be: frequencies are 0 to 0.87, the lower first", f.low, f.high));
+  if (s.what.what == operation::filter && f.low > highest_frequency)
+    throw std::invalid_argument(fmt::format("a filter from {} on leaves nothing: frequencies are 0 to 0.87", f.low));
+  if (s.plan_only && !(s.json.empty() && s.report.empty()))
+    throw std::invalid_argument("--plan does nothing that --json or --report could tell of: leave one of them out");
   check_writable(s.json);
   check_writable(s.report);
   if (s.verify && s.in_place) throw std::invalid_argument("--verify needs the input, and --in-place replaces it");
@@ -194,9 +201,11 @@ int work(settings& s) {
   } catch (const not_verifiable& e) {
     unverifiable = e.what();
   }
-  for (const finding& f : found)
-    say(s, fmt::format("{}: relative error {:.2g}, at most {:.0g}: {}", f.what, f.error, f.limit,
-                       f.good() ? "good" : "WRONG"));
+  for (const finding& f : found) {
+    const std::string line = fmt::format("{}: relative error {:.2g}, at most {:.0g}: {}", f.what, f.error, f.limit,
+                                         f.good() ? "good" : "WRONG");
+    if (!s.quiet || !f.good()) fmt::print(stderr, "fft3d: {}\n", line);
+  }
   const auto all = summary(s.what, p, o, found);
   if (s.json == "-") std::puts(all.dump(1).c_str());  // run_command looks whether it was written
   if (!s.json.empty() && s.json != "-" && !(std::ofstream(s.json) << all.dump(1) << '\n'))
@@ -212,7 +221,13 @@ int command(const orrery::args& words) {
                "fft3d");
   settings s;
   add_options(app, s);
-  return run_command(app, words, [&] { return work(s); });
+  return run_command(app, words, [&] {
+    try {
+      return work(s);
+    } catch (const orrery::node_lost&) {
+      throw std::runtime_error("an OS process of this program was lost: run the same command again, and it goes on");
+    }
+  });
 }
 
 }  // namespace

@@ -44,6 +44,7 @@ io::descriptor open_regular(const std::string& path, int flags, bool devices) {
 }
 
 std::string tidy_path(const std::string& path) {
+  if (path.empty()) throw std::invalid_argument("the name of a file or folder is empty");
   std::string p = std::filesystem::absolute(path).lexically_normal().string();
   if (p.size() > 1 && p.ends_with('/')) p.pop_back();
   return p;

@@ -80,6 +80,7 @@ json to_json(const data_set_info& info, const any_page_map& map) {
          {"devices", std::move(devices)}};
   if (!info.attributes.empty()) j["attributes"] = attributes_of(info);
   if (info.id != 0) j["id"] = fmt::format("{:016x}", info.id);
+  if (info.edition != 0) j["edition"] = fmt::format("{:016x}", info.edition);
   j["checksum"] = checksum_of(j);
   return j;
 }
@@ -112,6 +113,17 @@ void read_devices(const json& j, const std::string& folder, data_set_info& info)
   require(!info.files.empty() && info.files.size() <= 1 << 20, "it has no devices, or too many");
 }
 
+// Hexadecimal digits; 0 if there are none.
+std::uint64_t digits_in(const json& j, const char* key) {
+  const auto at = j.find(key);
+  if (at == j.end()) return 0;
+  const std::string digits = at->get<std::string>();
+  const char* const end = digits.data() + digits.size();
+  std::uint64_t number = 0;
+  require(std::from_chars(digits.data(), end, number, 16).ptr == end, fmt::format("its \"{}\" is '{}'", key, digits));
+  return number;
+}
+
 data_set_info from_json(const json& j, const std::string& folder, any_page_map& map) {
   require(j.at("format") == format_name, "its \"format\" is another one");
   if (j.at("version") != version && j.at("version") != version_with_hosts)
@@ -139,11 +151,8 @@ data_set_info from_json(const json& j, const std::string& folder, any_page_map& 
     require(a->is_object(), "its \"attributes\" are no object");
     info.attributes = a->dump();
   }
-  if (const auto id = j.find("id"); id != j.end()) {
-    const std::string digits = id->get<std::string>();
-    const char* const end = digits.data() + digits.size();
-    require(std::from_chars(digits.data(), end, info.id, 16).ptr == end, fmt::format("its \"id\" is '{}'", digits));
-  }
+  info.id = digits_in(j, "id");
+  info.edition = digits_in(j, "edition");
   info.intact = j.contains("checksum") && j.at("checksum") == checksum_of(j);
   read_devices(j, folder, info);
   const auto devices = static_cast<std::uint32_t>(info.files.size());

@@ -21,7 +21,8 @@
 //
 // A device whose folder is on a machine that is named has "host": "node7"; then "version" is 2.
 //
-// "id": "<16 hexadecimal digits>" is also in the files of checksums. "checksum": "<16 hexadecimal
+// "id": "<16 hexadecimal digits>" is also in the files of checksums, and "edition" is another one
+// after each opening for writing. "checksum": "<16 hexadecimal
 // digits>" is the XXH3 of all else, as JSON without blanks and with keys in their order. Headers
 // that were written before there were such have neither.
 namespace orrery::storage::internal {

@@ -6,6 +6,7 @@
 #include <orrery/process/runtime.hpp>
 #include <orrery/process/spawn.hpp>
 #include <orrery/storage/data_set.hpp>
+#include <orrery/storage/internal/data_set_header.hpp>
 #include <orrery/storage/internal/file_agent.hpp>
 #include <orrery/storage/internal/hosts.hpp>
 
@@ -13,6 +14,8 @@
 #include <cerrno>
 #include <chrono>
 #include <filesystem>
+#include <sstream>
+#include <stdexcept>
 #include <system_error>
 
 #include <fcntl.h>
@@ -48,6 +51,56 @@ void remove_remains(const std::string& path) {
     if (e.code().value() == EBUSY) throw;
   }
   fs::remove_all(path);
+}
+
+void require_nothing_at(const std::string& path) {
+  if (fs::exists(fs::symlink_status(path)))
+    throw_errno(EEXIST,
+                fmt::format("there is something at {} already: remove it first, or choose another place", path));
+}
+
+void job_sets::note() {
+  output_id_ = new_id();
+  edition_ = new_id();
+  folder_.note("output-id", std::to_string(output_id_));
+  folder_.note("input-id", fmt::format("{} {} {}", input_.id, input_.edition, edition_));
+}
+
+bool job_sets::are_as_noted() {
+  if (!output_.empty() && !has_own_output()) return false;
+  if (has_noted_input()) return true;
+  if (folder_.finished()) return false;
+  throw std::invalid_argument(fmt::format(
+      "the data set {} was written or replaced after the interrupted job in {} had begun, which cannot go on with it: {}",
+      input_.path, folder_.path(), advice()));
+}
+
+bool job_sets::has_own_output() {
+  const bool made = folder_.passed("made");
+  output_id_ = std::stoull(folder_.noted("output-id").value_or("0"));
+  if (!fs::exists(fs::symlink_status(output_))) return !made;
+  try {
+    return data_set::read_info(output_).id == output_id_;
+  } catch (const std::system_error&) {  // it had no header yet when its program was killed
+    return !made && fs::is_directory(output_) &&
+           std::ranges::all_of(fs::directory_iterator(output_), [](const fs::directory_entry& e) {
+             return e.path().string().starts_with(header_path(e.path().parent_path()) + ".new-");
+           });
+  }
+}
+
+bool job_sets::has_noted_input() {
+  std::istringstream noted(folder_.noted("input-id").value_or(""));
+  std::uint64_t id = 0;
+  std::uint64_t edition = 0;
+  if (!(noted >> id >> edition >> edition_)) return false;
+  return id == input_.id && (edition == input_.edition || (output_.empty() && edition_ == input_.edition));
+}
+
+std::string job_sets::advice() const {
+  if (!output_.empty()) return fmt::format("forget it: orrery data remove {}", output_);
+  return fmt::format("give up {0}, parts of which may be in {1} alone: orrery data remove {0}", input_.path,
+                     folder_.path());
 }
 
 // Others may read the input while a job does, unless it is replaced: who had begun to would get

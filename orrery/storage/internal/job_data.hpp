@@ -2,6 +2,8 @@
 #pragma once
 
 #include <orrery/process/io.hpp>
+#include <orrery/storage/data_set.hpp>
+#include <orrery/storage/job_folder.hpp>
 
 #include <cstdint>
 #include <string>
@@ -13,6 +15,41 @@ namespace orrery::storage::internal {
 /// Removes a data set with all its files, and what a program that was killed while it made one has
 /// left. Throws EBUSY: somebody writes it.
 void remove_remains(const std::string& path);
+/// Which data sets a job reads and makes, as its folder keeps it: a job that was interrupted must
+/// not go on with others that have taken their places.
+///
+/// Used by one job, whose folder is locked.
+class job_sets {
+ public:
+  /// `output`: empty if the input is replaced.
+  job_sets(job_folder& folder, const data_set_info& input, std::string output)
+      : folder_(folder), input_(input), output_(std::move(output)) {}
+
+  /// Whether a job that was begun has something to go on with. False if its output was removed, or
+  /// is another one by now; or if it is finished, and its input has changed since.
+  /// Throws std::invalid_argument if the input has changed, and it is not finished.
+  [[nodiscard]] bool are_as_noted();
+  /// Before the job begins.
+  void note();
+  /// For data_set_description and data_set_options, after note() or are_as_noted().
+  [[nodiscard]] std::uint64_t output_id() const noexcept { return output_id_; }
+  [[nodiscard]] std::uint64_t edition() const noexcept { return edition_; }
+  /// How to forget the job, as a part of a sentence.
+  [[nodiscard]] std::string advice() const;
+
+ private:
+  [[nodiscard]] bool has_own_output();
+  [[nodiscard]] bool has_noted_input();
+
+  job_folder& folder_;
+  const data_set_info& input_;
+  std::string output_;
+  std::uint64_t output_id_ = 0;
+  std::uint64_t edition_ = 0;  // that the input has while it is replaced
+};
+
+/// Throws EEXIST if there is anything at the path, be it a link to nowhere.
+void require_nothing_at(const std::string& path);
 /// Keeps others from replacing a data set that is read, or, if it will be `replaced`, from reading
 /// it, while the descriptor is open. Parks for up to half a second. Throws EBUSY.
 [[nodiscard]] io::descriptor held_input(const std::string& path, bool replaced);
