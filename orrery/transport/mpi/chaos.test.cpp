@@ -2,8 +2,8 @@
 // Records and blocks between the carriers of several machines, over a network where messages are
 // late and overtake those of other pairs, lines are held up or cut in one direction, and machines
 // are stopped: what is read is what was written, once, in order, without a gap.
+#include <orrery/transport/internal/test_sanitized.hpp>
 #include <orrery/transport/mpi/internal/test_cluster.hpp>
-#include <orrery/transport/shm/internal/test_support.hpp>
 
 #include <algorithm>
 #include <thread>
@@ -11,11 +11,11 @@
 namespace orrery::transport {
 namespace chaos_tests {
 
-using orrery::testing::ms;
-using orrery::testing::patience;
-using orrery::testing::ring_bytes;
-using orrery::testing::simulated_cluster;
-using orrery::testing::simulated_machine;
+using testing::ms;
+using testing::patience;
+using testing::ring_bytes;
+using testing::simulated_cluster;
+using testing::simulated_machine;
 
 /// A byte of the record or block that has this number in its ring.
 std::byte byte_of(std::uint64_t number, std::size_t i) { return static_cast<std::byte>(number * 31 + i * 7); }
@@ -32,7 +32,7 @@ struct stream {
     if (e == nullptr) return;
     if (is_block) {
       const std::uint64_t parts = random / 64 % 8 == 0 ? 3 : 1;
-      const std::uint64_t length = 1 + random / 512 % (parts * orrery::testing::block_piece);
+      const std::uint64_t length = 1 + random / 512 % (parts * testing::block_piece);
       const auto memory = from.memory().allocate(length);
       if (!memory) return;
       for (std::uint64_t i = 0; i < length; ++i) memory->data[i] = byte_of(written, i);
@@ -151,7 +151,7 @@ struct talking_cluster : simulated_cluster {
 };
 
 TEST(carriers_of_machines, bring_all_records_and_blocks_once_and_in_order_whatever_is_late) {
-  const std::uint64_t seed = orrery::testing::test_seed();
+  const std::uint64_t seed = testing::test_seed();
   std::uint64_t records = 0;
   for (std::uint64_t round = 0; round < 6; ++round) {
     SCOPED_TRACE(fmt::format("seed {}", seed + round));
@@ -177,7 +177,7 @@ TEST(carriers_of_machines, bring_all_records_and_blocks_once_and_in_order_whatev
 // Cuts of single directions, machines that stop and go on, and reports of lost ones. The first node
 // is never stopped.
 TEST(carriers_of_machines, bring_no_record_twice_and_leave_no_gap_when_machines_are_lost) {
-  const std::uint64_t seed = orrery::testing::test_seed();
+  const std::uint64_t seed = testing::test_seed();
   std::size_t lost = 0;
   constexpr std::uint64_t rounds = ORRERY_TEST_SANITIZED ? 5 : 15;
   for (std::uint64_t round = 0; round < rounds; ++round) {

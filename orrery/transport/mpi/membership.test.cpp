@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Carriers of several machines over a simulated network with a simulated clock: whatever is late,
 // cut or stopped, one world is left.
+#include <orrery/transport/internal/test_sanitized.hpp>
 #include <orrery/transport/mpi/internal/test_cluster.hpp>
-#include <orrery/transport/shm/internal/test_support.hpp>
 
 namespace orrery::transport {
 namespace membership_tests {
 
-using orrery::testing::ms;
-using orrery::testing::patience;
-using orrery::testing::simulated_cluster;
+using testing::ms;
+using testing::patience;
+using testing::simulated_cluster;
 
 TEST(machines_in_a_world, lose_nobody_while_messages_are_late) {
   simulated_cluster c(4);
@@ -152,7 +152,7 @@ TEST(machines_in_a_world, lose_one_that_is_killed_in_its_debugger) {
 // Random cuts of single directions, stops, suspicions and damaged frames; then quiet. The first
 // node is never stopped.
 TEST(machines_in_a_world, are_one_world_after_any_cuts_stops_and_suspicions) {
-  const std::uint64_t seed = orrery::testing::test_seed();
+  const std::uint64_t seed = testing::test_seed();
   for (std::uint64_t round = 0; round < (ORRERY_TEST_SANITIZED ? 10 : 60); ++round) {
     simulated_cluster c(5, seed + round);
     for (std::uint32_t a = 0; a < 5; ++a)

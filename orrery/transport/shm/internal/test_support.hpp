@@ -4,6 +4,7 @@
 // For tests only: other OS processes, faults of the system, directories that go away.
 
 #include <orrery/transport/error.hpp>
+#include <orrery/transport/internal/test_sanitized.hpp>
 #include <orrery/transport/shm/unique_fd.hpp>
 
 #include <csignal>
@@ -26,17 +27,6 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define ORRERY_TEST_SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define ORRERY_TEST_SANITIZED 1
-#endif
-#endif
-#ifndef ORRERY_TEST_SANITIZED
-#define ORRERY_TEST_SANITIZED 0
-#endif
 
 namespace orrery::transport::testing {
 
