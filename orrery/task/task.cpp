@@ -2,6 +2,7 @@
 #include <orrery/task/task.h>
 #include <orrery/process/function.hpp>
 #include <orrery/process/names.hpp>
+#include <orrery/process/roles.hpp>
 #include <orrery/process/runtime.hpp>
 #include <orrery/scheduler/node.hpp>
 #include <orrery/task/internal/convert.hpp>
@@ -171,6 +172,12 @@ int run_main(const args& all, int (*main)(int, char**)) {
   }
 }
 
+// Filled before the world begins, also by constructors of the program.
+roles& roles_of_c() {
+  static roles* const all = new roles;
+  return *all;
+}
+
 // "task 3.1: ", and the text as printf makes it.
 std::string said_by_task(const char* format, va_list values) {
   char text[1024] = "";
@@ -192,12 +199,18 @@ int orrery_run(int argc, char** argv, int (*main)(int argc, char** argv)) {
   const orrery_status said = guarded("orrery_run", [&] {
     require(reinterpret_cast<const void*>(main), "orrery_run", "the main function");
     require(argv, "orrery_run", "argv");
-    result = orrery::run(argc, argv, [main](const orrery::args& all) { return run_main(all, main); });
+    const auto main_function = [main](const orrery::args& all) { return run_main(all, main); };
+    result = orrery::run(argc, argv, main_function, roles_of_c());
     forget_signals();
     return ORRERY_OK;
   });
   if (said != ORRERY_OK) std::fputs(fmt::format("orrery: {}\n", orrery_error()).c_str(), stderr);
   return result;
+}
+
+void orrery_add_role(const char* name, int (*role)(int, char**)) {
+  if (name == nullptr || role == nullptr) return;
+  roles_of_c()[name] = [role](const orrery::args& all) { (void)run_main(all, role); };
 }
 
 orrery_place orrery_here(void) { return place_of(orrery::here()); }

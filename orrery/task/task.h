@@ -72,6 +72,18 @@ const char* orrery_error(void);
  * time, from the main thread. */
 int orrery_run(int argc, char** argv, int (*main_task)(int argc, char** argv));
 
+/* Before orrery_run: a node that was started with --orrery-role=NAME and runs no main runs `role`
+ * as a task of its own, with the arguments that the runtime did not take. Such are the ranks of an
+ * MPI launch but the first, also those of other programs, and the other nodes of --orrery-nodes.
+ * The node serves on when the task has returned, whatever it returned. Anywhere. */
+void orrery_add_role(const char* name, int (*role)(int argc, char** argv));
+
+/* `ORRERY_ROLE(client);` at file scope, behind a function of that type, adds it by its own name
+ * before main begins. */
+#define ORRERY_ROLE(function)                                                                                        \
+  __attribute__((constructor)) static void orrery_role_##function##_(void) { orrery_add_role(#function, function); } \
+  struct orrery_role_##function##_ /* for the semicolon */
+
 /* --- tasks ------------------------------------------------------------------------------------ */
 
 /* Names a task anywhere in the world. A value: copy it, keep it, send it in messages. All zero:
