@@ -2,6 +2,7 @@
 #pragma once
 
 #include <orrery/orrery.hpp>
+#include <tools/orrery/command_line.hpp>
 
 #include <cerrno>
 #include <cstdio>
@@ -14,14 +15,9 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
-/// A check of an option that is a size: CLI11 would take -1 for the largest one.
-inline std::string not_negative(const std::string& text) {
-  return text.starts_with('-') ? text + " is negative" : std::string();
-}
-
 /// Reads the command line `words` and runs work(): the body of an application's `main`. Returns the
 /// exit code: that of `work`, or 1 if `work` throws, or stdout does not take what it has printed,
-/// after a line with the application's name.
+/// after a line with the application's name; 2 if the command line is wrong.
 template <class Work>
 int run_command(CLI::App& app, const orrery::args& words, Work work) {
   // CLI11 takes them from the end
@@ -29,7 +25,7 @@ int run_command(CLI::App& app, const orrery::args& words, Work work) {
   try {
     app.parse(reversed);
   } catch (const CLI::ParseError& e) {
-    return app.exit(e);
+    return orrery::tool::refuse(app, {words.begin() + 1, words.end()}, e);
   }
   try {
     const int code = work();

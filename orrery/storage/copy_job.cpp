@@ -83,9 +83,11 @@ copy_job::copy_job(copy_task task, const copy_plan& plan)
       folder_(detail::tidy_path(task_.output) + ".copy", detail::tidy_path(task_.output)),
       identity_(new internal::job_sets(folder_, task_.input, detail::tidy_path(task_.output))) {
   task_.output = detail::tidy_path(task_.output);
-  resumed_ = folder_.begun(description(), identity_->advice()) && identity_->are_as_noted();
-  if (!resumed_) check_beginning();
+  const bool begun = folder_.begun(description(), identity_->advice());
   held_ = internal::held_input(task_.input.path, false);
+  internal::read_again(task_.input);
+  resumed_ = begun && identity_->are_as_noted();
+  if (!resumed_) check_beginning();
 }
 
 copy_job::~copy_job() { end_processes(); }
@@ -132,7 +134,7 @@ void copy_job::begin() {
     open();
   } catch (...) {
     end_processes();
-    if (!folder_.passed("made")) job_folder::remove(folder_.path());
+    if (!resumed_ && !folder_.passed("made")) job_folder::remove(folder_.path());
     throw;
   }
   ledger_ = spawn<ledger>(here(), folder_ / "progress", std::vector{plan_.units(), plan_.units()});
@@ -147,7 +149,7 @@ void copy_job::open() {
     output_ = spawn<data_set>(here(), task_.output, o);
     return;
   }
-  internal::remove_remains(task_.output);
+  if (resumed_ && identity_->has_own_output()) internal::remove_remains(task_.output);
   const auto devices = static_cast<std::uint32_t>(std::max<std::size_t>(task_.folders.size(), 1));
   const bool blocked = task_.map.empty() ? task_.input.map == "blocked" : task_.map == "blocked";
   output_ = spawn<data_set>(

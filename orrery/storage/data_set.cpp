@@ -156,8 +156,16 @@ void data_set::remove(const std::string& path) {
   internal::set_files files(info);
   files.require_removable();
   files.remove_files();
+  for (const auto& e : fs::directory_iterator(info.path))  // of programs that were killed
+    if (internal::is_unfinished_header(e.path().filename().string())) internal::unlink_file(e.path().string());
   internal::unlink_file(internal::header_path(info.path));
   files.remove_folders();
+}
+
+void data_set::require_removable(const std::string& path) {
+  const data_set_info info = internal::read_header(tidy_path(path), nullptr);
+  internal::require_intact(info);
+  internal::set_files(info).require_removable();
 }
 
 void data_set::make_devices(const data_set_options& options, open_mode mode,

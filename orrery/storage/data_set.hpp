@@ -125,6 +125,8 @@ class data_set {
   /// Throws ENOENT (there is none), EBUSY (somebody has it open for writing), EBADMSG (a header
   /// that somebody has changed), EPERM (a file that is not its own) and what unlink(2) gives.
   static void remove(const std::string& path);
+  /// Throws what remove() would throw before it removes anything.
+  static void require_removable(const std::string& path);
 
   /// Its path, shape, pages and type. Does not park.
   [[nodiscard]] data_set_info info() const { return info_; }

@@ -53,7 +53,8 @@ void write_text(const std::string& file, const std::string& text) {
 
 // Its description says so.
 bool works_on(const fs::path& folder, const fs::path& target) {
-  if (!fs::exists(folder / lock_file) || !fs::exists(folder / description_file)) return false;
+  std::error_code not_ours;
+  if (!fs::exists(folder / lock_file, not_ours) || !fs::exists(folder / description_file, not_ours)) return false;
   const auto j = nlohmann::json::parse(text_of(folder / description_file), nullptr, false);
   return j.is_object() && j.contains("output") && j.at("output") == target.string();
 }
@@ -103,8 +104,14 @@ bool job_folder::take_lock() {
     }
     sleep_for(poll_interval);
   }
+  return has_lock();
+}
+
+// False: the folder was removed, and may be another program's by now.
+bool job_folder::has_lock() const noexcept {
   struct stat ours{};
   struct stat there{};
+  const std::string file = path_ + "/" + lock_file;
   return ::fstat(lock_.get(), &ours) == 0 && ::stat(file.c_str(), &there) == 0 && ours.st_ino == there.st_ino;
 }
 
@@ -141,7 +148,7 @@ job_folder::~job_folder() { leave(); }
 
 void job_folder::leave() noexcept {
   std::error_code ignored;
-  if (!fs::exists(about(), ignored)) fs::remove_all(path_, ignored);
+  if (has_lock() && !fs::exists(about(), ignored)) fs::remove_all(path_, ignored);
   for (const auto& p : others_) {
     try {
       destroy(p);
@@ -173,6 +180,7 @@ std::optional<std::string> job_folder::noted(const std::string& name) const {
 }
 
 void job_folder::clear() {
+  fs::remove(about());  // killed amid the rest, nothing is taken for a job that was begun
   for (const auto& e : fs::directory_iterator(path_))
     if (e.path().filename() != lock_file && e.path().filename() != nodes_file) fs::remove_all(e.path());
 }
@@ -205,6 +213,8 @@ std::size_t job_folder::forget(const std::string& target) {
     for (const fs::path& set : between) internal::remove_remains(set);
     remove(folder);
   }
+  // its program was killed before the output had a header
+  if (!found.empty() && internal::holds_nothing_yet(wanted)) fs::remove_all(wanted);
   return found.size();
 }
 

@@ -71,9 +71,9 @@ class job_folder {
   /// Removes a folder with all that is in it, the description of its job first. Nothing if it is
   /// not there, or if another program has taken it over.
   static void remove(const std::string& path);
-  /// Removes the folders of all interrupted jobs on `target`, with the data sets that are between
-  /// and have files elsewhere. Returns how many there were. Parks. Throws EBUSY: a program is at
-  /// one of them.
+  /// Removes the folders of all interrupted jobs on `target`, with their intermediate data sets and
+  /// the files that these have elsewhere. Returns how many there were. Parks. Throws EBUSY: a
+  /// program is at one of them.
   static std::size_t forget(const std::string& target);
 
   /// A file in it.
@@ -86,6 +86,7 @@ class job_folder {
  private:
   [[nodiscard]] std::string about() const;
   [[nodiscard]] bool take_lock();
+  [[nodiscard]] bool has_lock() const noexcept;
   void await_nodes();
   void join_nodes();
   void leave() noexcept;

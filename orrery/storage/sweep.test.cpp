@@ -573,7 +573,11 @@ TEST(sweep_job, that_was_interrupted_goes_on_with_no_other_input) {
           ADD_FAILURE() << "it went on with another input";
         } catch (const std::invalid_argument& e) {
           const std::string said = e.what();
-          EXPECT_NE(said.find(f.x + " was written or replaced after the interrupted job"), std::string::npos) << said;
+          const bool replaced = in_place && change == &replace_set;
+          EXPECT_NE(said.find(replaced ? " is another one than the one that an interrupted job was replacing"
+                                       : " was written or replaced after the interrupted job"),
+                    std::string::npos)
+              << said;
           EXPECT_NE(said.find("orrery data remove " + (in_place ? f.x : f.y)), std::string::npos) << said;
         }
         EXPECT_EQ(read_set(f.x), others);
@@ -609,17 +613,51 @@ TEST(sweep_job, that_was_interrupted_leaves_what_has_taken_the_place_of_its_outp
 TEST(sweep_job, that_was_interrupted_while_it_made_its_output_makes_it_again) {
   folder_with_set f;
   program([&] {
-    EXPECT_THROW((void)sum_up(task_for(f.x, f.y), 3, 0), std::runtime_error);
-    fs::remove(f.y + ".job/made");
+    const sweep_task t = task_for(f.x, f.y);
+    const auto fails_at_once = [&] {
+      try {
+        (void)sum_up(t, 3, 0);
+        ADD_FAILURE() << "it did not fail";
+      } catch (const std::runtime_error& e) {
+        EXPECT_NE(std::string(e.what()).find("enough"), std::string::npos) << e.what();
+      }
+      fs::remove(f.y + ".job/made");
+    };
+    fails_at_once();
     for (const auto& e : fs::directory_iterator(f.y)) fs::remove(e.path());
     std::ofstream(f.y + "/orrery.json.new-7") << "{";
-    EXPECT_THROW((void)sum_up(task_for(f.x, f.y), 3, 0), std::runtime_error);
-    fs::remove(f.y + ".job/made");
+    fs::create_directory(f.y + "/a");
+    fails_at_once();
     data_set::remove(f.y);
-    EXPECT_THROW((void)sum_up(task_for(f.x, f.y), 3, 0), std::runtime_error);
-    fs::remove(f.y + ".job/made");
-    EXPECT_TRUE(sum_up(task_for(f.x, f.y), 3).resumed);
+    fails_at_once();
+    EXPECT_TRUE(sum_up(t, 3).resumed);
     EXPECT_EQ(read_set(f.y), summed(numbers()));
+  });
+}
+TEST(sweep_job, that_was_interrupted_before_its_output_had_a_header_is_forgotten) {
+  folder_with_set f;
+  program([&] {
+    EXPECT_THROW((void)sum_up(task_for(f.x, f.y), 3, 0), std::runtime_error);
+    for (const auto& e : fs::directory_iterator(f.y)) fs::remove(e.path());
+    std::ofstream(f.y + "/orrery.json.new-7") << "{";
+    EXPECT_EQ(job_folder::forget(f.y), 1U);
+    EXPECT_FALSE(fs::exists(f.y));
+  });
+}
+// Nothing is left of its job that would make it begin again.
+TEST(job_folder, that_is_cleared_in_part_has_not_begun) {
+  const scratch folder;
+  program([&] {
+    {
+      job_folder f(folder / "job", "it");
+      f.begin("a");
+      f.finish("7");
+      f.pass("one");
+      f.clear();
+      EXPECT_FALSE(f.begun("a"));
+      EXPECT_FALSE(f.finished());
+    }
+    EXPECT_FALSE(fs::exists(folder / "job"));
   });
 }
 // Its result is there, and its folder.

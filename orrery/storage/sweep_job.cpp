@@ -40,9 +40,11 @@ sweep_job::sweep_job(sweep_task task, sweep_plan plan, const std::string& name, 
       folder_(target_ + "." + name, target_),
       identity_(new internal::job_sets(folder_, task_.input, task_.output.empty() ? "" : target_)),
       description_(this->description(description)),
-      resumed_(folder_.begun(description_, identity_->advice()) && identity_->are_as_noted()) {
-  if (!resumed_) check_beginning();
+      resumed_(folder_.begun(description_, identity_->advice())) {
   input_ = internal::held_input(task_.input.path, task_.output.empty());
+  internal::read_again(task_.input);
+  resumed_ = resumed_ && identity_->are_as_noted();
+  if (!resumed_) check_beginning();
 }
 
 sweep_job::~sweep_job() {
@@ -100,8 +102,9 @@ void sweep_job::begin() {
   if (!resumed_) identity_->note();
   if (!resumed_) folder_.begin(description_);  // from here on what is at the target is ours
   const bool made = folder_.passed("made");
-  if (!made)
-    for (const sweep_place p : plan_.created) internal::remove_remains(path_of(p));
+  for (const sweep_place p : plan_.created)
+    if (!made && (p != sweep_place::output || (resumed_ && identity_->has_own_output())))
+      internal::remove_remains(path_of(p));
   for (const sweep_place p : places) open(p, made);
   folder_.pass("made");
   if (plan_.in_memory()) memory_ = make_memory_array(plan_.grid, plan_.work_type);

@@ -106,7 +106,7 @@ typedef struct orrery_place {
 } orrery_place;
 
 orrery_place orrery_here(void); /* the caller's own PE */
-orrery_place orrery_anywhere(void); /* all PEs of the world in turn */
+orrery_place orrery_anywhere(void); /* all PEs of this program in turn */
 orrery_place orrery_pe(uint32_t number);
 orrery_place orrery_node(uint32_t number); /* some PE of that OS process */
 orrery_place orrery_machine(uint32_t number); /* some PE of that machine */

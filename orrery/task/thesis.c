@@ -193,7 +193,17 @@ void* orrery_message_copy(const orrery_message_class* cls, const void* message) 
   const size_t size = (size_t)((const struct Message*)message)->msg_size;
   void* copy = realloc(bytes, size);  // without the spare bytes
   if (copy == NULL) copy = bytes;
+  // Its writeAt need not write the head.
+  const struct Message* from = message;
+  Message head = copy;
+  head->tag = from->tag;
+  head->tid = from->tid;
+  head->msg_size = from->msg_size;
   cls->rebind(copy, size);
+  if (cls->elements == 0 || size == cls->bytes) return copy;
+  void* elements = allocate(size - cls->bytes, 0);
+  memcpy(elements, (char*)copy + cls->bytes, size - cls->bytes);
+  memcpy((char*)copy + cls->elements, &elements, sizeof elements);
   return copy;
 }
 
@@ -208,6 +218,7 @@ void* orrery_message_adopt(const orrery_message_class* cls, const orrery_message
   memcpy(message, received->data, received->size);
   Message head = message;
   head->tag = (int)received->tag;
+  head->tid = (int)(cls->id & 0x7fffffff);
   head->msg_size = (int)received->size;
   cls->rebind(message, received->size);
   return message;

@@ -19,11 +19,12 @@
 
 #define send orrery_thesis_send /* not that of POSIX */
 
-/* The function that orrery-cc makes for each message with functions. */
+/* A type of messages with functions, as orrery-cc describes it to the runtime. */
 typedef struct orrery_message_class {
   const char* name;
   uint64_t id;
   uint32_t bytes;                          /* of the structure */
+  uint32_t elements;                       /* where its pointer lies, if a clone has elements of its own */
   void (*rebind)(void* message, size_t size); /* makes received bytes a message of this program */
   int (*write)(const void* message, void* to); /* writes msg_size bytes, and returns their number */
   struct orrery_message_class* next;       /* the runtime's own */
@@ -62,7 +63,8 @@ System System_acquire(void);
  * write msg_size bytes; orrery_error() says which. `self` is the sending task, which is known
  * anyway. */
 int send(const void* self, Message message, orrery_task to);
-/* The strategies and the repository; `self` is the task that calls. repository_get_id returns
+/* The thesis' strategies, each for one look: they sleep, yield, or ask. And the repository; `self`
+ * is the task that calls. repository_get_id returns
  * the null task if nobody has the name. */
 void message_notify(const void* self);
 void message_wait(const void* self);
@@ -74,7 +76,8 @@ orrery_task repository_wait_id(const void* self, const char* name); /* waits unt
 /* For generated code. */
 void orrery_message_register(orrery_message_class* cls);
 void* orrery_message_new(const orrery_message_class* cls); /* zeroed; ends the program's task if there is no memory */
-/* Through `write` and `rebind`. Tells what is wrong with the message, and ends the task then. */
+/* Through `write` and `rebind`; its elements are memory of their own. Tells what is wrong with the
+ * message, and ends the task then. */
 void* orrery_message_copy(const orrery_message_class* cls, const void* message);
 void* orrery_message_adopt(const orrery_message_class* cls, const orrery_message* received);
 void* orrery_message_adopt_any(const orrery_message* received); /* of whatever class; NULL: of none */

@@ -252,16 +252,23 @@ TEST(orrery_data, makes_pages_no_longer_than_a_thin_array) {
       << orrery_data("info " + folder / "y").text;
   EXPECT_LT(std::filesystem::file_size(folder / "x/device-0.pages"), 90'000U);
   expect_bad("copy " + folder / "x " + folder / "z --memory -1", "-1 is negative");
+  expect_bad("copy " + folder / "x " + folder / "z --memory -1B", "-1B is negative");
+  expect_bad("create " + folder / "z --shape 0,9223372036854775807,1", "shape");
   expect_bad("info ''", "the name of a file or folder is empty");
 }
 TEST(orrery_data, forgets_a_copy_that_was_interrupted_with_what_it_was_to_make) {
   const scratch folder;
-  expect_good("create " + folder / "x --shape 64,64,64");
+  std::ofstream(folder / "in.raw") << std::string(std::size_t{8} << 18, 'x');
+  expect_good("import " + folder / "in.raw " + folder / "x --shape 64,64,64 --type float64");
   std::fstream page(folder / "x/device-0.pages", std::ios::in | std::ios::out | std::ios::binary);
   page.seekp(100) << "damaged";
   page.close();
   expect_bad("copy " + folder / "x " + folder / "y --pages 8,8,8", "page 0 of");
   EXPECT_TRUE(std::filesystem::exists(folder / "y.copy/job.json"));
+  expect_bad("read " + folder / "y --box 9,9,60:64", "is unfinished");
+  const outcome o = orrery_data("read " + folder / "y --box 9,9,60:64 --unfinished");
+  EXPECT_EQ(o.code, 0) << o.text;
+  EXPECT_NE(o.text.find(" 0 0 0 0"), std::string::npos) << o.text;
   expect_bad("copy " + folder / "x " + folder / "y --pages 16,16,16", "forget it: orrery data remove " + folder / "y");
   expect_good("remove " + folder / "y");
   EXPECT_FALSE(std::filesystem::exists(folder / "y.copy"));

@@ -231,7 +231,12 @@ TEST_F(orrery_tool, an_unknown_world_is_an_error_that_names_those_that_run) {
 }
 
 TEST_F(orrery_tool, a_wrong_command_line_ends_with_2) {
-  EXPECT_EQ(run({"frobnicate"}).code, 2);
+  const outcome unknown = run({"frobnicate"});
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_NE(unknown.text.find("orrery: there is no command 'frobnicate': ls, top, "), std::string::npos)
+      << unknown.text;
+  EXPECT_NE(run({"data", "inf", "x"}).text.find("there is no command 'inf': info, "), std::string::npos);
+  EXPECT_EQ(run({"data", "--help"}).code, 0);
   EXPECT_EQ(run({"top"}).code, 2);
   EXPECT_EQ(run({"top", "demo", "--interval", "-1"}).code, 2);
 }

@@ -112,6 +112,43 @@ int main(void) {
   EXPECT_EQ(run("orrery-cc -std=gnu2x -Wall -Wextra -Werror -c c23.c"), 0) << said();
 }
 
+TEST_F(orrery_cc_thesis, takes_types_as_c_does) {
+  ASSERT_EQ(run_program(R"(#include <stdio.h>
+typedef double real;
+typedef int (*strategy)(int);
+message M {
+  int n;
+  enum color { RED, GREEN } get( void );
+  struct { real x; } p[2];
+  struct { real x; } p0;
+  struct { int a;; enum { ONE = 1 }; } q;
+};
+static enum color get(M this) { return this->n != 0 ? GREEN : RED; }
+static int next(int n) { return n + 1; }
+task T {
+  tag go = 0;
+  strategy choose;
+};
+static void handle_go(T this, const struct M *m) { printf("%d %d\n", m->n, this->choose(m->n)); }
+static void receive(T this) {
+  struct M m = {.n = 4 + ONE};
+  this->choose = next;
+  handle_go(this, &m);
+}
+static void start(T this) { receive(this); }
+int main(void) {
+  M m = M_create(go);
+  m->n = 1;
+  printf("%d\n", m->get(m) == GREEN);
+  m->destroy(m);
+  return orrery_join(T_create(), ORRERY_FOREVER);
+}
+)"),
+            0)
+      << said();
+  expect_said("1\n5 6\n");
+}
+
 TEST_F(orrery_cc_thesis, gives_any_message_with_functions_to_who_takes_one) {
   ASSERT_EQ(run_program(number + R"(
 message Word { char text[8]; void put(const char *text); };
@@ -299,6 +336,63 @@ int main(void) {
       << said();
   expect_said("clone: writeAt of a message V writes more than its msg_size, which is ");
   EXPECT_EQ(said().find("not here"), string::npos) << said();
+}
+
+// Its writeAt knows nothing of tag, tid and msg_size, and its destroy frees elements from malloc.
+TEST_F(orrery_cc_thesis, clones_a_message_with_elements_of_its_own) {
+  ASSERT_EQ(run_program(R"(#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+message Array { int n; int *values; void fill(int n); };
+static void fill(Array this, int n) {
+  this->n = n;
+  this->values = malloc((size_t)n * sizeof(int));
+  for (int i = 0; i < n; ++i) this->values[i] = 10 * i;
+  this->msg_size = (int)(sizeof(struct Array) + (size_t)n * sizeof(int));
+}
+static void destroy(Array this) {
+  free(this->values);
+  free(this);
+}
+static int writeAt(Array this, void *addr) {
+  Array to = addr;
+  to->n = this->n;
+  if (this->n != 0) memcpy(to + 1, this->values, (size_t)this->n * sizeof(int));
+  return this->msg_size;
+}
+static void show(Array a, Array like) {
+  printf("%d %d %d %d\n", a->tag, a->msg_size == like->msg_size, a->tid == like->tid && a->tid != 0, a->values[a->n - 1]);
+}
+task T { tag go = 3; };
+static void start(T this) { receive(this); }
+static void handle_go(T this, Array a) {
+  (void)this;
+  Array kept = a->clone(a);
+  show(kept, a);
+  kept->destroy(kept);
+}
+int main(void) {
+  Array a = Array_create(go);
+  a->fill(a, 5);
+  Array b = a->clone(a);
+  show(b, a);
+  a->destroy(a);
+  Array c = b->clone(b);
+  b->destroy(b);
+  const orrery_task t = T_create();
+  if (send(NULL, (Message)c, t)) return 1;
+  c->destroy(c);
+  Array none = Array_create(go);
+  Array other = none->clone(none);
+  printf("%d\n", other->values == NULL);
+  none->destroy(none);
+  other->destroy(other);
+  return orrery_join(t, ORRERY_FOREVER);
+}
+)"),
+            0)
+      << said();
+  expect_said("3 1 1 40\n1\n3 1 1 40\n");
 }
 
 TEST_F(orrery_cc_thesis, says_that_a_dead_world_waits_in_a_join) {

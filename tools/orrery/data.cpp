@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <deque>
+#include <exception>
 #include <filesystem>
 #include <stdexcept>
 
@@ -33,6 +34,7 @@ index3 three(const std::vector<std::int64_t>& sides) {
 // Of some 64^3 elements, but no longer than the array.
 index3 usual_pages(const index3& shape) {
   constexpr std::int64_t side = 64;
+  if (std::ranges::any_of(shape, [](std::int64_t n) { return n <= 0; })) return {side, side, side};  // is refused
   index3 pages{};
   for (std::size_t k = 0; k < 3; ++k) pages[k] = std::min(shape[k], side);
   for (std::size_t k = 3; k-- > 0;)
@@ -113,7 +115,9 @@ void check_outside_of_data_sets(const std::string& file) {
 
 void export_part(const data_request& r, const domain& part) {
   check_outside_of_data_sets(r.file);
-  const auto set = spawn<data_set>(here(), r.path, once_through());
+  data_set_options options = once_through();
+  options.unfinished = r.unfinished;
+  const auto set = spawn<data_set>(here(), r.path, options);
   const storage::array a = contents_of(set);
   const auto file = make_sink({.path = r.file,
                                .dataset = r.dataset,
@@ -242,14 +246,22 @@ int data_export(const data_request& r) {
   });
 }
 
-// With the jobs that were interrupted while they made it, or replaced it.
+// With the jobs that were interrupted while they made it, or replaced it. These hold parts of it, so
+// nothing of them goes before it is known that it can go itself.
 int data_remove(const data_request& r) {
   return in_world([&] {
-    const bool had_jobs = job_folder::forget(r.path) != 0;
+    std::exception_ptr missing;
     try {
+      data_set::require_removable(r.path);
+    } catch (const std::system_error&) {
+      if (std::filesystem::exists(std::filesystem::path(r.path) / "orrery.json")) throw;
+      missing = std::current_exception();
+    }
+    const std::size_t jobs = job_folder::forget(r.path);
+    if (missing == nullptr) {
       data_set::remove(r.path);
-    } catch (const std::system_error& e) {
-      if (!had_jobs || e.code().value() != ENOENT) throw;
+    } else if (jobs == 0) {
+      std::rethrow_exception(missing);
     }
     return 0;
   });

@@ -21,6 +21,7 @@ struct data_request {
   std::string type;
   std::vector<std::string> folders;  ///< for the devices of a new one
   bool json = false;
+  bool unfinished = false;  ///< read also what its last writer has not finished
   std::string target;  ///< of a copy
   std::vector<std::int64_t> copy_pages = {};  ///< shape of its pages; empty: as they are
   std::string map;

@@ -76,7 +76,7 @@ void print_part(const data_request& r, const domain& part) {
     throw std::invalid_argument(fmt::format(
         "{} are {} elements, too many to print: write them to a file with --out FILE.npy, or choose fewer with --box",
         storage::to_string(part), part.size()));
-  const auto set = spawn<data_set>(here(), r.path, data_set_options{});
+  const auto set = spawn<data_set>(here(), r.path, data_set_options{.unfinished = r.unfinished});
   const storage::array a = set->contents();
   switch (a.type()) {
     case element_type::float32:

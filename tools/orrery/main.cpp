@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The program `orrery`: looks at named worlds that are running on this machine, and at arrays on disk.
 #include "attach.hpp"
+#include "command_line.hpp"
 #include "commands.hpp"
 #include "data.hpp"
 
@@ -99,6 +100,8 @@ data_commands add_data_commands(CLI::App& app, data_request& r) {
   read->add_option("--out", r.file, "Write to this file, in one of the formats of export, instead of printing")
       ->type_name("FILE");
   dataset(read, "In an HDF5 file; default: /data");
+  for (CLI::App* c : {out, read})
+    c->add_flag("--unfinished", r.unfinished, "Also where the last writer is at work, or was interrupted");
   path(copy);
   copy->add_option("TARGET", r.target, "The data set to be made")->required()->type_name("");
   copy->add_option("--pages", r.copy_pages, "Shape of pages; default: as they are")->delimiter(',')->expected(3);
@@ -107,8 +110,8 @@ data_commands add_data_commands(CLI::App& app, data_request& r) {
   add_folders(copy, r);
   copy->add_option("--memory", r.memory,
                    "How much it may use, of all nodes together; default: 256M, or more if that is too little")
-      ->check([](const std::string& text) { return text.starts_with('-') ? text + " is negative" : std::string(); })
-      ->transform(CLI::AsSizeValue(false));
+      ->transform(CLI::AsSizeValue(false))
+      ->transform(not_negative);
   path(remove);
   return {{info, &data_info},  {verify, &data_verify}, {create, &data_create}, {import, &data_import},
           {out, &data_export}, {copy, &data_copy},     {read, &data_read},     {remove, &data_remove}};
@@ -190,7 +193,7 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? 0 : 2;
+    return refuse(app, {argv + 1, argv + argc}, e);
   }
   settings.interval = std::chrono::milliseconds(static_cast<std::int64_t>(interval * 1000));
   if (ls->parsed()) return ls->count("NAME") == 0 ? list_all(c) : list_one(c, name, prefix);

@@ -64,11 +64,12 @@ string is_address(const string& e) {
       "__builtin_types_compatible_p(__typeof__({0}), orrery_buffer))",
       e, is_array(e));
 }
-// "in[0].x" as a part of a constant's name: "in0__x".
+// "in[0]." as a part of a constant's name: "in_i0__".
 string name_of_path(string_view path) {
   string name;
   for (const char c : path) {
     if (c == '.') name += "__";
+    if (c == '[') name += "_i";
     if (c != '.' && c != '[' && c != ']') name += c;
   }
   return name;
@@ -119,7 +120,9 @@ string generator::checks_of(const message_definition& m, const std::vector<membe
       below += '.';
     }
     code += checks_of(m, each.group, below);
-    const string prefix = m.name + "_" + name_of_path(path + each.name);
+    // Members of several structures may have one name, and several structures one body.
+    const string prefix =
+        m.name + "_" + each.name + (path.empty() ? string() : format("_{}{}", name_of_path(path), each.at));
     const string of_struct = format("((struct {} *)0)->{}", m.name, path);
     const bool pointed = each.kind == member_kind::array;
     if ((each.kind != member_kind::plain && !pointed) || each.name.empty() || each.has_width || is_number(each.type))

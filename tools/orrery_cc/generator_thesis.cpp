@@ -13,6 +13,15 @@ using fmt::format;
 using std::string;
 using std::string_view;
 
+namespace {
+
+bool ends_with_word(string_view text, string_view word) {
+  const std::size_t end = text.find_last_not_of(" \t\n");
+  return end != string_view::npos && text.substr(0, end + 1).ends_with(word);
+}
+
+}  // namespace
+
 const message_definition* generator::with_functions(string_view name) const {
   for (const message_definition& m : found_.messages)
     if (m.has_functions && m.name == name) return &m;
@@ -32,7 +41,12 @@ const function_definition* generator::find(const message_definition& m, string_v
 }
 
 string generator::parameters_of(const message_definition& m, const member& function) {
-  const bool none = function.parameters.find_first_not_of(" \t\n") == string::npos || function.parameters == "void";
+  constexpr string_view blanks = " \t\n";
+  const std::size_t first = function.parameters.find_first_not_of(blanks);
+  const bool none =
+      first == string::npos ||
+      string_view(function.parameters).substr(first, function.parameters.find_last_not_of(blanks) + 1 - first) ==
+          "void";
   return m.name + " this" + (none ? "" : ", " + function.parameters);
 }
 
@@ -69,15 +83,24 @@ string generator::prototypes_of(const message_definition& m) const {
   string code;
   const auto prototype = [&](string_view name, string_view result, const string& parameters) {
     if (result.starts_with("[[")) result.remove_prefix(result.rfind("]]") + 2);
-    if (const function_definition* f = find(m, name))
-      code += format("{}{} {}({}); ", f->is_static ? "static " : "", result, name, parameters);
+    // A type that is defined there is defined once; one without a name cannot be said again.
+    const std::size_t body = result.find('{');
+    const string_view before = result.substr(0, std::min(body, result.size()));
+    const bool nameless =
+        body != string_view::npos &&
+        (ends_with_word(before, "struct") || ends_with_word(before, "union") || ends_with_word(before, "enum"));
+    const string again =
+        body == string_view::npos ? string(result) : string(before) + string(result.substr(result.rfind('}') + 1));
+    if (const function_definition* f = find(m, name); f != nullptr && !nameless)
+      code += format("{}{} {}({}); ", f->is_static ? "static " : "", again, name, parameters);
   };
   for (const member& each : m.members)
     if (each.kind == member_kind::function) prototype(each.name, each.type + each.stars, parameters_of(m, each));
   prototype("getTag", "int", m.name + " this");
   prototype("clone", m.name, m.name + " this");
   prototype("destroy", "void", m.name + " this");
-  prototype("writeAt", "int", m.name + " this, void *addr");
+  if (std::ranges::find(m.members, "writeAt", &member::name) == m.members.end())
+    prototype("writeAt", "int", m.name + " this, void *addr");
   return code;
 }
 
@@ -126,7 +149,7 @@ string generator::implementation_of(const message_definition& m) {
   code += format(
       "static void {0}_rebind_(void *message, size_t size) {{ {0} this = ({0}){0}_bind_(({0})message); (void)size; {1}(void)this; }} "
       "static int {0}_write_(const void *message, void *to) {{ {2} }} "
-      "orrery_message_class {0}_class = {{\"{0}\", 0x{3:016x}ULL, sizeof(struct {0}), {0}_rebind_, {0}_write_, 0}}; "
+      "orrery_message_class {0}_class = {{\"{0}\", 0x{3:016x}ULL, sizeof(struct {0}), {6}, {0}_rebind_, {0}_write_, 0}}; "
       "__attribute__((constructor)) static void {0}_register_(void) {{ orrery_message_register(&{0}_class); }} "
       "{0} {0}_create(int tag) {{ {0} this = ({0})orrery_message_new(&{0}_class); {5}this->tag = tag; "
       "this->tid = (int)0x{4:x}; this->msg_size = (int)sizeof(struct {0}); return {0}_bind_(this); }} ",
@@ -134,7 +157,11 @@ string generator::implementation_of(const message_definition& m) {
       writes ? format("return writeAt(({0})(size_t)message, to);", m.name)
              : format("__builtin_memcpy(to, message, sizeof(struct {0})); return (int)sizeof(struct {0});", m.name),
       id_of(from_, m), id_of(from_, m) & 0x7fffffff,
-      initial.empty() ? string() : format("__builtin_memcpy(this, &{}_initial_, sizeof *this); ", m.name));
+      initial.empty() ? string() : format("__builtin_memcpy(this, &{}_initial_, sizeof *this); ", m.name),
+      // One that the generated destroy ends is in one piece.
+      pointer == nullptr || find(m, "destroy") == nullptr
+          ? string("0")
+          : format("__builtin_offsetof(struct {}, {})", m.name, pointer->name));
   return code;
 }
 

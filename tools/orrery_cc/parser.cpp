@@ -140,13 +140,23 @@ bool parser::is_static(std::size_t first, std::size_t name) const {
                      [&](const token& t) { return from_.text_of(t) == "static"; });
 }
 
-// `typedef struct strategy {...} strategy, *strategies;`
+// `typedef struct strategy {...} strategy, *strategies;`, `typedef int (*strategy)(int);`, but no name
+// of a parameter.
 bool parser::names_type(string_view name, std::size_t first, std::size_t end) const {
-  if (from_.text_of(tokens_[first]) != "typedef") return false;
+  const auto word = [&](std::size_t i) { return from_.text_of(tokens_[i]); };
+  constexpr std::array before{string_view("struct"), string_view("union"), string_view("enum")};
+  constexpr std::array behind{string_view(";"), string_view(","), string_view(")"),
+                              string_view("("), string_view("["), string_view("__attribute__")};
+  if (word(first) != "typedef") return false;
   for (std::size_t i = first + 1; i < end; ++i) {
-    if (const string_view t = from_.text_of(tokens_[i]); t == "{" || t == "(" || t == "[") i = behind_group(i) - 1;
-    const string_view next = from_.text_of(tokens_[i + 1]);
-    if (from_.text_of(tokens_[i]) == name && (next == ";" || next == ",")) return true;
+    const bool of_declarator = word(i) == "(" && (word(i + 1) == "*" || word(i + 1) == "(");
+    if ((word(i) == "{" || word(i) == "(" || word(i) == "[") && !of_declarator) {
+      i = behind_group(i) - 1;
+      continue;
+    }
+    if (word(i) == name && std::ranges::find(before, word(i - 1)) == before.end() &&
+        std::ranges::find(behind, word(i + 1)) != behind.end())
+      return true;
   }
   return false;
 }
@@ -205,7 +215,13 @@ std::string parser::type_of_parameter(const std::vector<string_view>& words) con
   std::erase_if(bare, [](string_view w) { return w == "const" || w == "volatile" || w == "register"; });
   std::string type = joined(bare);
   if (type.starts_with("struct ") && type.ends_with(" *")) type = type.substr(7, type.size() - 9);
-  return names_.contains(type) || type == "Message" ? type : joined(words);
+  // `const struct T *` is another type than `T`.
+  const auto star = std::ranges::find(words, string_view("*"));
+  const bool of_constant = star != words.end() && std::any_of(words.begin(), star, [](string_view w) {
+                             return w == "const" || w == "volatile";
+                           });
+  const bool known = names_.contains(type) || (found_.knows_thesis && type == "Message");
+  return known && !of_constant ? type : joined(words);
 }
 
 std::vector<std::string> parser::parameters_in(std::size_t begin, std::size_t end) const {

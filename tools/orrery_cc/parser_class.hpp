@@ -82,6 +82,7 @@ class parser {
   [[nodiscard]] std::size_t brace_of_group(std::size_t first, std::size_t end, bool with_tag) const;
   // `lacks` says in errors why nobody would look for their pointers.
   [[nodiscard]] std::vector<member> members_of_group(std::size_t brace, std::string_view lacks, std::string_view name);
+  [[nodiscard]] std::size_t behind_enumeration() const;
   [[noreturn]] void fail_for_parentheses(std::string_view what, std::string_view name) const;
   void skip_width(member& m);
   void declarator(member& m, std::string_view what, std::string_view name);

@@ -137,7 +137,15 @@ std::size_t parser::brace_of_group(std::size_t first, std::size_t end, bool with
 std::vector<member> parser::members_of_group(std::size_t brace, string_view lacks, string_view name) {
   const std::size_t end = std::exchange(at_, brace + 1);
   std::vector<member> all;
-  while (!is("}")) declare_members(all, "message", name);
+  while (!is("}")) {
+    if (is(";")) {
+      ++at_;
+    } else if (const std::size_t behind = behind_enumeration(); behind != at_) {
+      at_ = behind;
+    } else {
+      declare_members(all, "message", name);
+    }
+  }
   for (member& each : all) {
     const string type = unqualified(each.type);
     if (each.pointers != 0)
@@ -155,6 +163,14 @@ std::vector<member> parser::members_of_group(std::size_t brace, string_view lack
   }
   at_ = end;
   return all;
+}
+
+// `enum { A, B };`, which declares no member; here if there is none.
+std::size_t parser::behind_enumeration() const {
+  const std::size_t brace = at_ + (is_name(1) ? 2 : 1);
+  if (!is("enum") || !is("{", brace - at_)) return at_;
+  const std::size_t end = behind_group(brace);
+  return from_.text_of(tokens_[end]) == ";" ? end + 1 : at_;
 }
 
 void parser::fail_for_parentheses(string_view what, string_view name) const {

@@ -203,6 +203,8 @@ std::uint64_t new_id() {
   return id;
 }
 
+bool is_unfinished_header(const std::string& file_name) { return file_name.starts_with("orrery.json.new-"); }
+
 std::string header_path(const std::string& folder) { return folder + "/orrery.json"; }
 
 data_set_info read_header(const std::string& folder, any_page_map* map) {

@@ -29,6 +29,8 @@ namespace orrery::storage::internal {
 
 /// "<folder>/orrery.json"
 [[nodiscard]] std::string header_path(const std::string& folder);
+/// Whether a file has the name of a header that is being written, or whose program was killed then.
+[[nodiscard]] bool is_unfinished_header(const std::string& file_name);
 /// Reads and checks it; data_set_info::intact says whether its checksum is right. `map` may be
 /// null. May park. Throws std::system_error (ENOENT, EINVAL, ...).
 [[nodiscard]] data_set_info read_header(const std::string& folder, any_page_map* map);

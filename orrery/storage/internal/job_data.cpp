@@ -47,8 +47,9 @@ bool lock_soon(int fd, int how) {
 void remove_remains(const std::string& path) {
   try {
     data_set::remove(path);
-  } catch (const std::system_error& e) {  // without a header there is nothing elsewhere either
-    if (e.code().value() == EBUSY) throw;
+  } catch (const std::system_error& e) {  // without a good header nobody knows what is elsewhere
+    const int why = e.code().value();
+    if (why != ENOENT && why != ENOTDIR && why != EINVAL && why != EBADMSG) throw;
   }
   fs::remove_all(path);
 }
@@ -59,6 +60,26 @@ void require_nothing_at(const std::string& path) {
                 fmt::format("there is something at {} already: remove it first, or choose another place", path));
 }
 
+bool holds_nothing_yet(const std::string& path) {
+  std::error_code not_readable;
+  if (!fs::is_directory(fs::symlink_status(path, not_readable))) return false;
+  for (fs::recursive_directory_iterator at(path, not_readable); at != fs::recursive_directory_iterator(); ++at)
+    if (!at->is_directory() && !is_unfinished_header(at->path().filename().string())) return false;
+  return !not_readable;
+}
+
+void read_again(data_set_info& input) {
+  const data_set_info now = data_set::read_info(input.path);
+  if (now.shape != input.shape || now.page_shape != input.page_shape || now.type != input.type)
+    throw std::invalid_argument(
+        fmt::format("the data set {} was replaced while this program waited: run the command "
+                    "again",
+                    input.path));
+  input.id = now.id;
+  input.edition = now.edition;
+  input.finished = now.finished;
+}
+
 void job_sets::note() {
   output_id_ = new_id();
   edition_ = new_id();
@@ -67,9 +88,16 @@ void job_sets::note() {
 }
 
 bool job_sets::are_as_noted() {
+  if (!folder_.noted("input-id"))  // of a former version, which kept no such notes
+    return output_.empty() || !folder_.passed("made") || fs::exists(output_);
   if (!output_.empty() && !has_own_output()) return false;
   if (has_noted_input()) return true;
   if (folder_.finished()) return false;
+  if (output_.empty() && !has_noted_id())
+    throw std::invalid_argument(fmt::format(
+        "the data set {0} is another one than the one that an interrupted job was replacing: move it away, forget that "
+        "job (orrery data remove {0}), and move it back",
+        input_.path));
   throw std::invalid_argument(fmt::format(
       "the data set {} was written or replaced after the interrupted job in {} had begun, which cannot go on with it: {}",
       input_.path, folder_.path(), advice()));
@@ -77,16 +105,19 @@ bool job_sets::are_as_noted() {
 
 bool job_sets::has_own_output() {
   const bool made = folder_.passed("made");
-  output_id_ = std::stoull(folder_.noted("output-id").value_or("0"));
+  std::istringstream(folder_.noted("output-id").value_or("")) >> output_id_;
   if (!fs::exists(fs::symlink_status(output_))) return !made;
   try {
     return data_set::read_info(output_).id == output_id_;
   } catch (const std::system_error&) {  // it had no header yet when its program was killed
-    return !made && fs::is_directory(output_) &&
-           std::ranges::all_of(fs::directory_iterator(output_), [](const fs::directory_entry& e) {
-             return e.path().string().starts_with(header_path(e.path().parent_path()) + ".new-");
-           });
+    return !made && holds_nothing_yet(output_);
   }
+}
+
+bool job_sets::has_noted_id() const {
+  std::uint64_t id = 0;
+  std::istringstream(folder_.noted("input-id").value_or("")) >> id;
+  return id == input_.id;
 }
 
 bool job_sets::has_noted_input() {

@@ -25,20 +25,22 @@ class job_sets {
   job_sets(job_folder& folder, const data_set_info& input, std::string output)
       : folder_(folder), input_(input), output_(std::move(output)) {}
 
-  /// Whether a job that was begun has something to go on with. False if its output was removed, or
-  /// is another one by now; or if it is finished, and its input has changed since.
-  /// Throws std::invalid_argument if the input has changed, and it is not finished.
+  /// Whether a job that was begun has something to go on with. False if the output is gone or is
+  /// another one by now, or if the job is finished and the input has changed since. Throws
+  /// std::invalid_argument if the job is not finished and the input has changed.
   [[nodiscard]] bool are_as_noted();
+  /// Whether what is at the output, if anything, was made by the job.
+  [[nodiscard]] bool has_own_output();
   /// Before the job begins.
   void note();
-  /// For data_set_description and data_set_options, after note() or are_as_noted().
+  /// The numbers for data_set_description and data_set_options, after note() or are_as_noted().
   [[nodiscard]] std::uint64_t output_id() const noexcept { return output_id_; }
   [[nodiscard]] std::uint64_t edition() const noexcept { return edition_; }
   /// How to forget the job, as a part of a sentence.
   [[nodiscard]] std::string advice() const;
 
  private:
-  [[nodiscard]] bool has_own_output();
+  [[nodiscard]] bool has_noted_id() const;
   [[nodiscard]] bool has_noted_input();
 
   job_folder& folder_;
@@ -48,6 +50,11 @@ class job_sets {
   std::uint64_t edition_ = 0;  // that the input has while it is replaced
 };
 
+/// Whether a folder is there in which nothing is but folders and headers that were being written.
+[[nodiscard]] bool holds_nothing_yet(const std::string& path);
+/// Takes id, edition and state of the data set as they are now: somebody may have written it while
+/// this program waited. Throws std::invalid_argument if it has another form.
+void read_again(data_set_info& input);
 /// Throws EEXIST if there is anything at the path, be it a link to nowhere.
 void require_nothing_at(const std::string& path);
 /// Keeps others from replacing a data set that is read, or, if it will be `replaced`, from reading
