@@ -243,9 +243,9 @@ void long_tasks() {
     check(start(count_down(n)).get() == n, "tasks in tasks");
     const auto s = spawn<Source>(pe(p), 1'000'000);
     check(start(count_after(s, n)).get() == 3L * n, "the same after a call");
-    const auto t = spawn<Source>(pe(p), 1000);
-    constexpr long waits = n / 100;
-    check(start(count_in_turns(t, n)).get() == n + waits * (waits + 1) / 2, "tasks that wait now and then");
+    constexpr int waits = n / 100;
+    const auto t = spawn<Source>(pe(p), waits);
+    check(start(count_in_turns(t, n)).get() == n + waits * (waits + 1L) / 2, "tasks that wait now and then");
     if (world_pes() == 1) break;
   }
 }
