@@ -6,6 +6,7 @@
 #include <orrery/process/spawn.hpp>
 #include <orrery/storage/data_set.hpp>
 #include <orrery/storage/internal/job_data.hpp>
+#include <orrery/storage/internal/job_sets.hpp>
 
 #include <algorithm>
 #include <cerrno>

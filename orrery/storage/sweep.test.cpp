@@ -644,8 +644,7 @@ TEST(sweep_job, that_was_interrupted_before_its_output_had_a_header_is_forgotten
     EXPECT_FALSE(fs::exists(f.y));
   });
 }
-// Nothing is left of its job that would make it begin again.
-TEST(job_folder, that_is_cleared_in_part_has_not_begun) {
+TEST(job_folder, that_is_cleared_has_neither_begun_nor_finished) {
   const scratch folder;
   program([&] {
     {

@@ -6,6 +6,7 @@
 #include <orrery/process/spawn.hpp>
 #include <orrery/storage/internal/drive_work.hpp>
 #include <orrery/storage/internal/job_data.hpp>
+#include <orrery/storage/internal/job_sets.hpp>
 #include <orrery/storage/memory_array.hpp>
 
 #include <algorithm>
