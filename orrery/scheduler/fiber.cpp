@@ -82,14 +82,17 @@ fiber* make_fiber(stack memory, void (*entry)(fiber&, void*), void* argument) no
 }
 
 void adopt_thread(fiber& root) noexcept {
+  // The system looks for it in the list of all mappings: once, as simulated worlds come and go.
+  thread_local stack own;
   pthread_attr_t attr;
-  if (pthread_getattr_np(pthread_self(), &attr) == 0) {
+  if (own.top == nullptr && pthread_getattr_np(pthread_self(), &attr) == 0) {
     void* low = nullptr;
     std::size_t size = 0;
     pthread_attr_getstack(&attr, &low, &size);
-    root.memory = {static_cast<std::byte*>(low), static_cast<std::byte*>(low) + size};
+    own = {static_cast<std::byte*>(low), static_cast<std::byte*>(low) + size};
     pthread_attr_destroy(&attr);
   }
+  root.memory = own;
   own_exceptions = reinterpret_cast<exception_globals*>(abi::__cxa_get_globals());
   root.limit = root.memory.top;  // nothing runs inline on a thread's own stack
 #ifdef ORRERY_TSAN

@@ -45,7 +45,10 @@ struct client_plan {
   consistency level = consistency::per_key;
   std::uint32_t keys = 1;
   std::uint32_t snapshots = 0;
+  bool one_sided = false;  // finds wait until nothing is outstanding
 };
+
+std::uint64_t one_sided_finds;  // of the simulated worlds that have run
 
 int act(const client_plan& p) {
   std::mt19937 random(p.seed);
@@ -65,13 +68,24 @@ int act(const client_plan& p) {
     e.number = i;
     e.operation = static_cast<list_operation>(random() % (p.level == consistency::total ? 10 : 6));
     if (e.operation != list_operation::erase && random() % 4 == 0) e.operation = list_operation::insert;
+    if (p.one_sided && random() % 2 == 0) e.operation = list_operation::find;
     e.key = static_cast<int>(random() % p.keys);
     e.value = static_cast<int>(random() % 4);
     e.expected = static_cast<int>(random() % 4);
     e.begun = ++ticks;
     mine.push_back(e);
     if (p.window > 1 && random() % 8 == 0) s.set_window(static_cast<std::uint32_t>(1 + random() % (2 * p.window)));
-    (void)make_request(s, e);
+    if (p.one_sided && e.operation == list_operation::find) {
+      while (const auto r = s.receive()) take(*r);
+      mine.back().begun = ++ticks;
+      const std::uint64_t before = s.one_sided_finds();
+      const auto r = orrery::testing::session_parts::find(s, e.key);
+      EXPECT_EQ(r.request, i);
+      mine.back().one_sided = s.one_sided_finds() != before;
+      take(r);
+    } else {
+      EXPECT_EQ(make_request(s, e), i);
+    }
     if (p.snapshots != 0 && i % (p.requests / p.snapshots) == p.id)
       snapshots.push_back(take_snapshot<list_event>(s, p.id, i, ticks));
     if (random() % 4 == 0)  // in virtual time: answers come while requests are gathered
@@ -79,6 +93,7 @@ int act(const client_plan& p) {
     while (const auto r = s.try_receive()) take(*r);
   }
   while (const auto r = s.receive()) take(*r);
+  one_sided_finds += s.one_sided_finds();
   history.insert(history.end(), mine.begin(), mine.end());
   history.insert(history.end(), snapshots.begin(), snapshots.end());
   return 0;
@@ -138,6 +153,7 @@ struct plan {
   std::uint32_t window;
   std::uint32_t keys = 12;
   std::uint32_t snapshots = 0;
+  bool one_sided = false;
 };
 
 stirred sum;
@@ -149,7 +165,7 @@ std::string run_clients(const plan& p, std::uint32_t seed) {
   std::vector<orrery::future<int>> ends;
   for (std::uint32_t i = 0; i < 3; ++i)
     ends.push_back(orrery::start_call<&act>(
-        orrery::pe(i), client_plan{l, i, seed * 3 + i, 20, p.window, p.level, p.keys, p.snapshots}));
+        orrery::pe(i), client_plan{l, i, seed * 3 + i, p.one_sided ? 40U : 20U, p.window, p.level, p.keys, p.snapshots, p.one_sided}));
   for (auto& e : ends) e.get();
   const stirred done = stirs.get();
   sum.splits += done.splits;
@@ -164,7 +180,9 @@ void explore(const plan& p, std::uint32_t schedules) {
   sum = {};
   if (orrery::scheduler::slowed_down) schedules /= 15;  // a sanitizer sees no more in others
   for (std::uint32_t seed = 1; seed <= schedules; ++seed) {
-    orrery::testing::in_simulation(fmt::format("machines=3,jitter={}us,seed={}", 1 + seed % 20, seed),
+    // nodes of one machine share memory
+    const char* const world = p.one_sided ? "nodes=3" : "machines=3";
+    orrery::testing::in_simulation(fmt::format("{},jitter={}us,seed={}", world, 1 + seed % 20, seed),
                                    [&] { EXPECT_EQ(run_clients(p, seed), "") << "seed " << seed; });
     if (::testing::Test::HasFailure()) return;
   }
@@ -184,6 +202,14 @@ TEST(list_chaos, of_streams_among_writers_shows_all_keys_at_one_moment) {
 }
 TEST(list_chaos, of_streams_of_sequential_sessions_keeps_the_order_of_all) {
   explore({consistency::sequential, 6, 12, 4}, 500);
+}
+TEST(list_chaos, of_finds_in_memory_is_linearizable_key_by_key) {
+  one_sided_finds = 0;
+  explore({.level = consistency::per_key, .window = 6, .one_sided = true}, 1500);
+  EXPECT_GT(one_sided_finds, 1000U);
+}
+TEST(list_chaos, of_finds_in_memory_among_streams_shows_all_keys_at_one_moment) {
+  explore({.level = consistency::sequential, .window = 6, .snapshots = 4, .one_sided = true}, 1000);
 }
 
 // --- planted bugs: what is checked above finds them ----------------------------------------------

@@ -5,6 +5,7 @@
 #include <orrery/service/detail/key_interval.hpp>
 #include <orrery/service/detail/list_messages.hpp>
 #include <orrery/service/detail/list_router.hpp>
+#include <orrery/service/detail/one_sided_reader.hpp>
 #include <orrery/service/list_reply.hpp>
 #include <orrery/wire/error.hpp>
 
@@ -17,6 +18,9 @@
 
 namespace orrery {
 
+namespace testing {
+struct session_parts;
+}
 template <class Key, class Value>
 class list_scan;
 template <class Key, class Value>
@@ -73,8 +77,10 @@ class list_session : private service::list_router<Key, Value> {
 
   // --- operations that return their result. They park; W - 1 others may be outstanding -----------
 
-  /// The value of the key, if it is there.
-  [[nodiscard]] std::optional<Value> find(const Key& k) { return run(operation::find, &k).value; }
+  /// The value of the key, if it is there. If nothing is outstanding, the keys are numbers, and
+  /// their range is in another OS process of this machine, it is read in the memory of the range
+  /// most of the time, without a message (session_options::one_sided).
+  [[nodiscard]] std::optional<Value> find(const Key& k) { return find_now(k).value; }
   /// False, and nothing changes, if the key is there.
   bool insert(const Key& k, const Value& v) { return run(operation::insert, &k, &v).done; }
   /// False if the key is not there.
@@ -96,6 +102,9 @@ class list_session : private service::list_router<Key, Value> {
   [[nodiscard]] std::optional<item> after(const Key& k) { return item_of(run(operation::after, &k)); }
   /// The number of items at one moment. It stops all ranges for this moment.
   [[nodiscard]] std::uint64_t size() { return run(operation::size).size; }
+
+  /// Finds that were read in the memory of their range.
+  [[nodiscard]] std::uint64_t one_sided_finds() const noexcept { return one_sided_finds_; }
 
   // --- operations that return the number of the request ---
   /// As find; returns the number of the request. Parks while the window is full, as do the others.
@@ -166,6 +175,7 @@ class list_session : private service::list_router<Key, Value> {
                                                std::uint32_t part = 1024);
 
  private:
+  friend struct testing::session_parts;
   friend class list_scan<Key, Value>;
   using operation = service::list_operation;
   using base::options;
@@ -227,6 +237,27 @@ class list_session : private service::list_router<Key, Value> {
     answer_ = {};
     r.check();
     return r;
+  }
+  reply find_now(const Key& k) {
+    if constexpr (service::can_be_exposed<Key, Value>) {
+      if (this->outstanding() == 0 && options().one_sided && options().order != consistency::total) {
+        const route_number at = this->route_at(k);
+        const auto* const route = one_sided_.next(at, this->owner_of(at));
+        service::one_sided_reply<Value> found;
+        if (route != nullptr && service::find_one_sided(*route, k, options().places, found)) {
+          reply r;
+          r.request = next_++;
+          if (options().replies == reply_order::as_requested) ++held_from_;
+          ++one_sided_finds_;
+          r.done = found.value.has_value();
+          r.value = found.value;
+          r.version = found.version;
+          r.moment = found.moment;
+          return r;
+        }
+      }
+    }
+    return run(operation::find, &k);
   }
   static std::optional<item> item_of(reply r) {
     if (!r.key) return {};
@@ -328,6 +359,8 @@ class list_session : private service::list_router<Key, Value> {
   std::uint64_t held_from_ = 0;
   std::vector<reply> ready_;
   std::size_t first_ready_ = 0;
+  service::one_sided_routes one_sided_;
+  std::uint64_t one_sided_finds_ = 0;
 };
 
 }  // namespace orrery

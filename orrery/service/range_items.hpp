@@ -28,6 +28,9 @@ namespace orrery::service {
 template <class Key, class Value>
 class range_items : public chained_range {
  public:
+  // before its items go
+  ~range_items() override { exposed_.close(); }
+
   bytes scan(std::uint32_t limit, std::span<const std::byte> interval) override {
     const auto b = interval_of::unpack(interval);
     bytes answer;
@@ -165,6 +168,27 @@ class range_items : public chained_range {
   /// Requests so far.
   [[nodiscard]] virtual std::uint64_t executed() const noexcept = 0;
 
+  /// While it lives, nobody else reads: what follows changes. Others see the result.
+  class change {
+   public:
+    explicit change(range_items& of, bool real = true) noexcept : of_(of), real_(real) {
+      if (real_) of_.exposed_.close();
+    }
+    change(const change&) = delete;
+    change& operator=(const change&) = delete;
+    ~change() {
+      of_.exposed_.served(of_.executed());
+      if constexpr (can_be_exposed<Key, Value>)
+        if (real_ && of_.keys_.is_active()) of_.exposed_.open(of_.keys_.own(), of_.items_);
+    }
+
+   private:
+    range_items& of_;
+    bool real_;
+  };
+
+  // before the items, so that their memory is exposed, too
+  exposed_range exposed_{can_be_exposed<Key, Value> ? exposed_range::memory_here() : nullptr};
   key_ownership<Key> keys_;
   remote<chained_range> successor_;
   leaves items_;

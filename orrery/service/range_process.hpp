@@ -2,6 +2,7 @@
 #pragma once
 
 #include <orrery/process/spawn.hpp>
+#include <orrery/service/detail/exposed_range.hpp>
 #include <orrery/service/detail/packing.hpp>
 #include <orrery/service/presence.hpp>
 
@@ -93,12 +94,14 @@ class range_process {
   virtual void unpin(remote<presence>) {}
   /// With more than so many items it splits from now on.
   virtual void tune(std::uint32_t) {}
+  /// Where sessions of other OS processes of its machine may read it.
+  virtual exposed_place exposed() { return {}; }
 };
 // The figures of this PE's services for `orrery top`: W, G and K as they are now. They do not park.
 void show_window(std::uint64_t window) noexcept;
 void show_granularity(std::uint64_t items) noexcept;
 void show_forwards(std::uint64_t requests) noexcept;
 
-ORRERY_PROCESS(range_process, serve, report, scan, snapshot, pin, read_pin, unpin, tune);
+ORRERY_PROCESS(range_process, serve, report, scan, snapshot, pin, read_pin, unpin, tune, exposed);
 
 }  // namespace orrery::service

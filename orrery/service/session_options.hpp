@@ -39,6 +39,8 @@ struct session_options {
   reply_order replies = reply_order::any;
   /// Replies of lists say when they took effect (`version`, `moment`), for those who check that.
   bool places = false;
+  /// find() may read the memory of a list of another OS process of this machine, without a message.
+  bool one_sided = true;
   /// Replies that the client may leave in the session; one more is a usage_error.
   std::uint32_t unfetched = 1U << 20U;
 };

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -214,6 +215,14 @@ class sorted_leaves {
       all.add(leaves_[i], i == from.leaf ? from.at : 0, sizes_[i]);
     return all;
   }
+  /// For others, who read it while nothing changes: where all of it lies.
+  void show_in(exposed_header& h) const noexcept {
+    h.least = reinterpret_cast<std::uintptr_t>(least_.data());
+    h.sizes = reinterpret_cast<std::uintptr_t>(sizes_.data());
+    h.leaves = reinterpret_cast<std::uintptr_t>(leaves_.data());
+    h.count = leaves_.size() <= 0xffff'ffffU ? static_cast<std::uint32_t>(leaves_.size()) : 0;
+    h.layout = leaf::layout;
+  }
   /// Memory of the leaves; not what keys and values hold elsewhere.
   [[nodiscard]] std::size_t bytes() const noexcept {
     return least_.capacity() * sizeof(Key) + leaves_.capacity() * sizeof(leaves_[0]) + sizes_.capacity() +
@@ -246,7 +255,7 @@ class sorted_leaves {
     bool kept_ = false;
   };
   template <class T>
-  static void make_room(std::vector<T>& v) {
+  static void make_room(T& v) {
     if (v.size() == v.capacity()) v.reserve(2 * v.size() + 1);
   }
 
@@ -296,9 +305,12 @@ class sorted_leaves {
     ++version_;
   }
 
-  std::vector<Key> least_;  // of leaf i; the first is never looked at
-  std::vector<std::uint8_t> sizes_;
-  std::vector<leaf_ptr<leaf>> leaves_;
+  template <class T>
+  using array_of =
+      std::vector<T, std::conditional_t<can_be_exposed<Key, Value>, exposed_allocator<T>, std::allocator<T>>>;
+  array_of<Key> least_;  // of leaf i; the first is never looked at
+  array_of<std::uint8_t> sizes_;
+  array_of<leaf_ptr<leaf>> leaves_;
   std::size_t size_ = 0;
   std::uint32_t version_ = 0;
 };

@@ -155,6 +155,127 @@ void a_lost_node_loses_its_ranges() {
   l.end();
 }
 
+// --- finds in the memory of another node --------------------------------------------------------------------------------
+
+using numbers = orrery::ordered_list<int, int>;
+
+// Even keys are there at all times, with a value that only grows; odd ones come and go.
+int write_numbers(const numbers& l, int first, int rounds) {
+  auto s = l.open({.window = 32});
+  for (int i = 1; i <= rounds; ++i) {
+    for (int k = first; k < keys_of_each; k += 4) {
+      if (k % 2 == 0) {
+        s.start_update(k, i);
+      } else if (i % 2 == 1) {
+        s.start_insert(k, i);
+      } else {
+        s.start_erase(k);
+      }
+      while (s.try_receive()) {
+      }
+    }
+  }
+  while (const auto r = s.receive()) check(r->done, "each request does what it is to do");
+  return 0;
+}
+// Returns how many finds went without a message.
+std::uint64_t read_numbers(const numbers& l, int rounds) {
+  auto s = l.open();
+  auto by_message = l.open({.one_sided = false});
+  std::vector<int> seen(keys_of_each, -1);
+  for (int i = 0; i < rounds; ++i)
+    for (int k = 0; k < keys_of_each; ++k) {
+      const auto v = s.find(k);
+      check(v || k % 2 == 1, "a key that is there is found");
+      if (!v) continue;
+      check(*v >= seen[static_cast<std::size_t>(k)], "a value is not older than before");
+      seen[static_cast<std::size_t>(k)] = *v;
+      if (i % 8 != 0 || k % 2 == 1) continue;
+      const auto later = by_message.find(k);
+      check(later && *later >= *v, "a message that follows finds nothing older");
+      seen[static_cast<std::size_t>(k)] = *later;
+    }
+  check(by_message.one_sided_finds() == 0, "no memory is read where that is not wanted");
+  return s.one_sided_finds();
+}
+void finds_read_the_memory_of_other_nodes() {
+  auto l = numbers::make({.range_items = 40});
+  {
+    auto s = l.open();
+    for (int k = 0; k < keys_of_each; k += 2) check(s.insert(k, 0), "an even key is inserted");
+  }
+  // what one has written, another one finds at once
+  auto s = l.open();
+  for (int i = 1; i < 300; ++i) {
+    check(s.update(2 * (i % 200), 0), "an update");
+    check(s.find(2 * (i % 200)) == 0 && !s.find(2 * (i % 200) + 1), "it is seen");
+  }
+  std::vector<orrery::future<int>> writers;
+  std::vector<orrery::future<std::uint64_t>> readers;
+  const auto pes = orrery::world_pes();
+  for (std::uint32_t i = 0; i < 4; ++i)
+    writers.push_back(orrery::start_call<&write_numbers>(orrery::pe(i % pes), l, static_cast<int>(i), 40));
+  for (std::uint32_t i = 0; i < pes; ++i)
+    readers.push_back(orrery::start_call<&read_numbers>(orrery::pe(i), l, 40));
+  for (int i = 0; i < 20; ++i) {
+    (void)l.balance();
+    orrery::sleep_for(1ms);
+  }
+  for (auto& w : writers) w.get();
+  for (auto& r : readers) r.get();
+  // nobody writes any more
+  std::uint64_t in_memory = 0;
+  for (std::uint32_t i = 0; i < pes; ++i) in_memory += orrery::call<&read_numbers>(orrery::pe(i), l, 2);
+  check(in_memory > 0 || orrery::world_nodes() == 1, "finds read the memory of other nodes");
+  l.end();
+  (void)thrown<orrery::process_gone>("a list that has ended", [&] {
+    for (int k = 0; k < 1000; ++k) (void)s.find(k % 100);
+  });
+}
+// The memory outlives its owner, but who reads it hears of the loss.
+void finds_in_memory_hear_of_a_loss() {
+  auto l = numbers::make({.pes = {1}, .balancing = false});
+  auto s = l.open();
+  for (int k = 0; k < 100; ++k) check(s.insert(k, k), "a key is inserted");
+  for (int k = 0; k < 100; ++k) check(s.find(k) == k, "a key is found");
+  check(s.one_sided_finds() > 0, "finds read the memory of the other node");
+  auto dies = orrery::start_call<&orrery::testing::kill_own_node>(orrery::node(1));
+  (void)thrown<orrery::node_lost>("a node that was killed", [&] {
+    for (int k = 0;; ++k) check(s.find(k % 100) == k % 100, "until then all is there");
+  });
+  (void)thrown<orrery::node_lost>("a call there", [&] { dies.get(); });
+}
+int insert_number(const numbers& l) {
+  auto s = l.open();
+  return s.insert(7, 7) ? 1 : 0;
+}
+// Who looks for something in a loop does not keep others on its PE from running.
+void looking_in_a_loop_lets_others_run() {
+  auto l = numbers::make({.pes = {1}});
+  auto s = l.open();
+  auto done = orrery::start_call<&insert_number>(orrery::here(), l);
+  while (!s.find(7)) {
+  }
+  check(done.get() == 1, "the other process ran");
+  l.end();
+}
+// In another program.
+void serve_numbers() {
+  auto l = numbers::make();
+  l.publish("/test/numbers");
+  auto s = l.open();
+  for (int k = 0; k < 100; ++k) check(s.insert(k, k), "a key is inserted");
+  fmt::print(stderr, "ready\n");
+  while (!s.find(-1)) orrery::sleep_for(1ms);
+  l.end();
+}
+void look_for_numbers() {
+  auto s = numbers::await_name("/test/numbers", orrery::testing::patience).open();
+  for (int k = 0; k < 1000; ++k) check(s.find(k % 100) == k % 100, "a key is found");
+  check(s.one_sided_finds() > 900, fmt::format("{} finds read the memory of the other program", s.one_sided_finds()));
+  check(s.insert(-1, 0), "the server is told to end");
+}
+
 // --- work queues --------------------------------------------------------------------------------------------------------
 
 using jobs = orrery::work_queue<std::string>;
@@ -235,6 +356,11 @@ const orrery::testing::scenarios all = {{"all_pes_use_one_list", all_pes_use_one
                                         {"a_lost_node_loses_its_ranges", a_lost_node_loses_its_ranges},
                                         {"items_of_a_killed_worker_come_back", items_of_a_killed_worker_come_back},
                                         {"large_items_travel_in_little_memory", large_items_travel_in_little_memory},
+                                        {"finds_read_the_memory_of_other_nodes", finds_read_the_memory_of_other_nodes},
+                                        {"finds_in_memory_hear_of_a_loss", finds_in_memory_hear_of_a_loss},
+                                        {"looking_in_a_loop_lets_others_run", looking_in_a_loop_lets_others_run},
+                                        {"serve_numbers", serve_numbers},
+                                        {"look_for_numbers", look_for_numbers},
                                         {"serve_work", serve_work},
                                         {"work_and_die", work_and_die}};
 
@@ -315,6 +441,29 @@ TEST(services, say_which_keys_are_lost_with_a_node) {
   const std::string said =
       outcome_of({"--scenario=a_lost_node_loses_its_ranges", "--orrery-nodes=3", "--orrery-pes=1"});
   EXPECT_TRUE(said.ends_with("good")) << said;
+}
+
+TEST(services, let_finds_read_the_memory_of_three_nodes) {
+  EXPECT_EQ(outcome_of({"--scenario=finds_read_the_memory_of_other_nodes", "--orrery-nodes=3", "--orrery-pes=1"}),
+            "good");
+}
+TEST(services, let_finds_read_the_memory_of_two_nodes_of_two_pes) {
+  EXPECT_EQ(outcome_of({"--scenario=finds_read_the_memory_of_other_nodes", "--orrery-nodes=2", "--orrery-pes=2"}),
+            "good");
+}
+TEST(services, let_finds_read_the_memory_of_another_program) {
+  program server({"--scenario=serve_numbers", own_world(), "--orrery-pes=1"});
+  server.hear("ready");
+  EXPECT_EQ(outcome_of({"--scenario=look_for_numbers", own_world(), "--orrery-pes=1"}), "good");
+  EXPECT_EQ(server.end(), "good");
+}
+TEST(services, say_that_the_memory_which_finds_read_is_lost) {
+  const std::string said =
+      outcome_of({"--scenario=finds_in_memory_hear_of_a_loss", "--orrery-nodes=2", "--orrery-pes=1"});
+  EXPECT_TRUE(said.ends_with("good")) << said;
+}
+TEST(services, that_are_looked_at_in_a_loop_let_others_run) {
+  EXPECT_EQ(outcome_of({"--scenario=looking_in_a_loop_lets_others_run", "--orrery-nodes=2", "--orrery-pes=1"}), "good");
 }
 
 TEST(services, give_items_of_a_killed_worker_to_others) {

@@ -32,6 +32,9 @@ enum class list_operation : std::uint8_t {
   return o == list_operation::insert || o == list_operation::update || o == list_operation::insert_or_update ||
          o == list_operation::compare_and_update;
 }
+[[nodiscard]] constexpr bool may_write(list_operation o) noexcept {
+  return (o >= list_operation::insert && o <= list_operation::compare_and_update) || o == list_operation::unreadable;
+}
 
 /// A request: the operation, its key, its value, and what compare_and_update expects.
 template <class Key, class Value>

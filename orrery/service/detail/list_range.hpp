@@ -40,6 +40,7 @@ struct range_setup {
 template <class Key, class Value>
 class list_range final : public range_items<Key, Value> {
   using base = range_items<Key, Value>;
+  using typename base::change;
   using typename base::keys_type;
   using typename base::leaves;
 
@@ -53,7 +54,8 @@ class list_range final : public range_items<Key, Value> {
     report_.window = head.window;
     show_window(head.window);
     show_granularity(setup_.limit);
-    unpack_all(head.count, packed);
+    const bool writes = unpack_all(head.count, packed);
+    const change now(*this, writes);
     packer& answer = answer_;
     answer.clear();
     refused_requests<Key> refused(answer, head.rule);
@@ -77,6 +79,7 @@ class list_range final : public range_items<Key, Value> {
     return {answer.all().begin(), answer.all().end()};
   }
 
+  exposed_place exposed() override { return base::exposed_.place(); }
   void tune(std::uint32_t items) override {
     setup_.limit = items;
     split_if_large();
@@ -95,6 +98,7 @@ class list_range final : public range_items<Key, Value> {
   // --- for the ranges before it, and the root ----------------------------------------------------
 
   void split(std::uint32_t items) override {
+    const change now(*this);
     splitting_ = false;
     if (!keys_.is_active() || items_.size() <= items || items_.size() < 2) return;
     const Key least = items_.middle();
@@ -107,6 +111,7 @@ class list_range final : public range_items<Key, Value> {
   }
   bool merge_next(const address& next, std::uint32_t items) override {
     if (!keys_.is_active() || !successor_ || successor_.address() != next || items_.size() > items) return false;
+    const change now(*this);
     range_content c =
         successor_->give_up(this_process<range_process>().address(), keys_.own().version, items - items_.size());
     if (c.keys.empty()) return false;
@@ -138,6 +143,7 @@ class list_range final : public range_items<Key, Value> {
   }
 
   void begin(const range_content& c, std::uint32_t limit) override {
+    const change now(*this);
     setup_.limit = limit;
     unpacker u(c.keys);
     keys_type keys = keys_type::unpack(u);
@@ -147,6 +153,7 @@ class list_range final : public range_items<Key, Value> {
   }
   range_content give_up(const address& to, std::uint64_t version, std::uint64_t items) override {
     if (!keys_.is_active() || items_.size() > items) return {};
+    const change now(*this);
     range_content c = this->content_from({}, keys_.own());
     keys_.give_back(to, std::max(version, keys_.own().version) + 1);
     this->let_go();
@@ -155,6 +162,7 @@ class list_range final : public range_items<Key, Value> {
   address hand_over(std::uint32_t to_pe) override {
     const address self = this_process<range_process>().address();
     if (!keys_.is_active() || to_pe == this_pe()) return self;
+    const change now(*this);
     const remote<range_process> fresh = give_to_another(setup_.root, {}, to_pe);
     if (!fresh) return self;
     this->let_go();
@@ -180,8 +188,10 @@ class list_range final : public range_items<Key, Value> {
   static remote<chained_range> chained_at(const remote<range_process>& r) { return remote<chained_range>(r.address()); }
 
   [[nodiscard]] std::uint64_t executed() const noexcept override { return load_.requests(); }
-  void unpack_all(std::uint32_t count, std::span<const std::byte> packed) {
+  /// Whether some of them may change something.
+  bool unpack_all(std::uint32_t count, std::span<const std::byte> packed) {
     if (requests_.size() < count) requests_.resize(count);
+    bool writes = false;
     unpacker u(packed);
     for (std::uint32_t i = 0; i < count; ++i) {
       unpacker one = u;
@@ -192,7 +202,9 @@ class list_range final : public range_items<Key, Value> {
       } catch (...) {
         requests_[i].operation = list_operation::unreadable;
       }
+      writes |= may_write(requests_[i].operation);
     }
+    return writes;
   }
   void serve_one(request& r, std::span<const std::byte> packed, std::uint64_t known, refused_requests<Key>& refused) {
     if (refused.all()) {

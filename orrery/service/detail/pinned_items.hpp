@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <orrery/service/detail/exposed_range.hpp>
 #include <orrery/service/detail/leaf_memory.hpp>
 
 #include <algorithm>
@@ -19,6 +20,9 @@ namespace orrery::service {
 template <class Key, class Value>
 struct sorted_leaf {
   static constexpr std::size_t room = std::clamp<std::size_t>(256 / sizeof(Key), 16, 64);
+  /// Programs in which it is the same see the same in the memory of a leaf.
+  static constexpr std::uint64_t layout =
+      sizeof(Key) + (std::uint64_t{alignof(Value)} << 8U) + (std::uint64_t{sizeof(Value)} << 16U);
   std::array<Key, room> keys{};
   std::array<Value, room> values{};
   std::uint32_t holders = 0;  // of one process, so it is plain
@@ -27,7 +31,7 @@ struct sorted_leaf {
     if constexpr (alignof(sorted_leaf) > leaf_memory::line) {
       return ::operator new(size, std::align_val_t{alignof(sorted_leaf)});
     } else {
-      return leaf_memory::take(size);
+      return leaf_memory::take(size, can_be_exposed<Key, Value>);
     }
   }
   static void operator delete(void* leaf, std::size_t size) noexcept {

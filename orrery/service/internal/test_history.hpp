@@ -42,6 +42,8 @@ struct list_event {
     std::uint64_t executed = 0;
   };
   std::vector<part> parts = {};
+  /// A find that was read in the memory of its range: `moment` is the number of requests before it.
+  bool one_sided = false;
 };
 
 /// Does the event to the contents; false if it would have had another reply.

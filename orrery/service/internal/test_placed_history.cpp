@@ -63,7 +63,7 @@ class order_graph {
 
 struct placed {
   std::uint64_t version;
-  std::uint64_t place;  // twice; snapshots are before what is as far
+  std::uint64_t place;  // twice; what only reads, and has no place of its own, is before what is as far
   std::size_t event;
 };
 
@@ -79,21 +79,26 @@ std::string check_key(const std::vector<list_event>& events, int key, std::vecto
   std::map<int, int> now;
   std::map<std::uint32_t, std::uint64_t> last;
   const placed* before = nullptr;  // the last request
-  std::vector<std::size_t> snapshots;  // since then: they have no order among themselves
+  std::vector<std::size_t> readers;  // since then, without a place: they have no order among themselves
   for (const placed& p : all) {
     const list_event& e = events[p.event];
     if (before != nullptr) graph.add(before->event, p.event);
     if (e.snapshot) {
-      snapshots.push_back(p.event);
+      readers.push_back(p.event);
       const auto seen = e.seen.find(key);
       const auto there = now.find(key);
       const bool same = seen == e.seen.end() ? there == now.end() : there != now.end() && *there == *seen;
       if (!same) return fmt::format("of key {} it is not what was there: ", key) + text_of(e);
       continue;
     }
+    if (e.one_sided) {
+      readers.push_back(p.event);
+      if (!happens(e, now)) return fmt::format("read behind ({}, {}), it is wrong: ", e.version, e.moment) + text_of(e);
+      continue;
+    }
     if (before != nullptr && before->version == p.version && before->place == p.place)
       return "two requests have one place: " + text_of(events[before->event]) + text_of(e);
-    for (const std::size_t s : std::exchange(snapshots, {})) graph.add(s, p.event);
+    for (const std::size_t s : std::exchange(readers, {})) graph.add(s, p.event);
     before = &p;
     const auto [at, first] = last.emplace(e.session, e.number);
     if (level != consistency::unordered && !first && at->second > e.number)
@@ -127,7 +132,7 @@ std::string find_placed_violation(const std::vector<list_event>& events, consist
   std::map<int, std::vector<placed>> keys;
   for (std::size_t i = 0; i < events.size(); ++i) {
     const list_event& e = events[i];
-    if (!e.snapshot) keys[e.key].push_back({e.version, 2 * e.moment + 2, i});
+    if (!e.snapshot) keys[e.key].push_back({e.version, 2 * e.moment + (e.one_sided ? 1U : 2U), i});
     for (const auto& [k, v] : e.seen) keys[k];
   }
   for (auto& [key, all] : keys) {

@@ -10,6 +10,15 @@
 
 namespace orrery::testing {
 
+/// What a session does not show.
+struct session_parts {
+  /// find(), with all that its reply says.
+  template <class Session>
+  static auto find(Session& s, int key) {
+    return s.find_now(key);
+  }
+};
+
 /// Makes the event's request; returns its number. `Session`: of an ordered or a walking list.
 template <class Session>
 std::uint64_t make_request(Session& s, const list_event& e) {

@@ -88,8 +88,10 @@ std::uint64_t arena::segment_bytes(std::uint64_t limit) noexcept {
 }
 
 std::uint64_t arena::machine_memory() {
-  const auto pages = static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES));
-  return std::min(pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)), group_limit());
+  static const std::uint64_t bytes = std::min(
+      static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)),
+      group_limit());
+  return bytes;
 }
 
 std::uint64_t arena::default_limit() {

@@ -62,7 +62,7 @@ class arena {
   /// fragmentation, and for one block of all these bytes.
   [[nodiscard]] static std::uint64_t segment_bytes(std::uint64_t limit) noexcept;
   /// Bytes that programs on this machine may have in all: those of the machine, or the limit of the
-  /// control group.
+  /// control group when it is first asked.
   [[nodiscard]] static std::uint64_t machine_memory();
   /// A quarter of the memory that this OS process may use (of the machine or of its control group).
   [[nodiscard]] static std::uint64_t default_limit();

@@ -62,6 +62,27 @@ result<std::uint64_t> check_file(int fd, std::uint64_t bytes, std::string_view w
   return size;
 }
 
+// Large ones begin with a huge page, so that those of the file can be such of the mapping.
+void* map_aligned(int fd, std::uint64_t bytes, int protection) noexcept {
+  constexpr std::uint64_t huge_page = 2U << 20U;
+  if (bytes < huge_page) return ::mmap(nullptr, bytes, protection, MAP_SHARED | MAP_NORESERVE, fd, 0);
+  void* const all = ::mmap(nullptr, bytes + huge_page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (all == MAP_FAILED) return MAP_FAILED;
+  auto* const begin = static_cast<std::byte*>(all);
+  const std::uint64_t before = (huge_page - reinterpret_cast<std::uintptr_t>(all) % huge_page) % huge_page;
+  void* const at = ::mmap(begin + before, bytes, protection, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, fd, 0);
+  const int why = errno;
+  if (at == MAP_FAILED) {
+    (void)::munmap(all, bytes + huge_page);
+    errno = why;
+    return MAP_FAILED;
+  }
+  const std::uint64_t used = (bytes + 4095) / 4096 * 4096;
+  if (before != 0) (void)::munmap(begin, before);
+  if (before + used != bytes + huge_page) (void)::munmap(begin + before + used, bytes + huge_page - before - used);
+  return at;
+}
+
 }  // namespace
 
 segment::segment(segment&& other) noexcept
@@ -128,7 +149,7 @@ result<segment> segment::map(unique_fd fd, std::uint64_t bytes, access mode, std
     if (!fd) return fail_os(errno, "there is no file descriptor for {}", what);
   }
   const int protection = mode == access::read ? PROT_READ : PROT_READ | PROT_WRITE;
-  void* at = ::mmap(nullptr, bytes, protection, MAP_SHARED | MAP_NORESERVE, fd.get(), 0);
+  void* at = map_aligned(fd.get(), bytes, protection);
   if (at == MAP_FAILED) {
     const int why = errno;
     const auto limit = address_space_limit();

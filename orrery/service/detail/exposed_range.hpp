@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <orrery/service/detail/exposed_memory.hpp>
+#include <orrery/service/detail/key_ownership.hpp>
+#include <orrery/wire/serialize.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+namespace orrery::service {
+
+/// Whether other OS processes may look up such keys in the memory of their range. While a look-up
+/// goes on, the range may change, and it sees any bits: so keys are what can be compared whatever
+/// their bits are. Values lie there as they travel, so that all programs read the same.
+template <class Key, class Value>
+inline constexpr bool can_be_exposed =
+    (std::is_arithmetic_v<Key> || std::is_enum_v<Key>) && sizeof(Key) <= exposed_header::key_room &&
+    trivially_serializable<Value> && std::is_trivially_copyable_v<Value> && alignof(Value) <= 64;
+
+/// Where a range is exposed, for sessions of other OS processes. Without an id it is not.
+struct exposed_place {
+  exposed_name memory;
+  std::uint64_t header = 0;  ///< its address there
+  std::uint64_t id = 0;
+
+  template <class A>
+  void serialize(A& a) {
+    a & memory & header & id;
+  }
+};
+
+/// A range as other OS processes of its machine may read it.
+///
+/// Problem: others read the leaves and their index while the range changes them, or when it has
+/// given them away.
+///
+/// A sequence lock. Before anything changes the range closes its header, and opens it again when
+/// all is as a request may find it: the keys that it owns, its leaves, and their index. Who reads
+/// takes what he has read for true only if the header was open, and had one version, from before he
+/// began until after he had ended. So what he has read is what the range held at one moment
+/// meanwhile. A range that has given its keys away stays closed.
+///
+/// Invariants
+///   I1  While `version` is even, the header names memory of this range that does not change.
+///   I2  A version comes once, also in the headers of ranges that have the place later.
+///   I3  Requests that change something are answered when the header is open again: who has the
+///       reply, or hears of it, reads what was written.
+///
+/// Part of a range; used by its process only.
+class exposed_range {
+ public:
+  /// Where a range of this process is exposed: null if nobody could read it, or the system gives no
+  /// memory for it.
+  [[nodiscard]] static exposed_memory* memory_here() noexcept;
+
+  /// Closed. Nothing is exposed if there is no memory.
+  explicit exposed_range(exposed_memory* memory) noexcept;
+  exposed_range(const exposed_range&) = delete;
+  exposed_range& operator=(const exposed_range&) = delete;
+  ~exposed_range();
+
+  /// Nobody reads from now on.
+  void close() noexcept {
+    if (header_ == nullptr || (version_ & 1U) != 0) return;
+    header_->version.store(++version_, std::memory_order_relaxed);
+    // SYNC: release, with the second look of one_sided_reader: who reads a later write sees this.
+    std::atomic_thread_fence(std::memory_order_release);
+  }
+  /// Opens it, closed, as it is now. `Leaves`: see sorted_leaves::show_in.
+  template <class Key, class Leaves>
+  void open(const owned_keys<Key>& keys, const Leaves& items) noexcept {
+    if (header_ == nullptr || (version_ & 1U) == 0) return;
+    items.show_in(*header_);
+    header_->keys_version = keys.version;
+    header_->bounds = (keys.from ? 1U : 0U) | (keys.to ? 2U : 0U);
+    if (keys.from) std::memcpy(header_->from, &*keys.from, sizeof(Key));
+    if (keys.to) std::memcpy(header_->to, &*keys.to, sizeof(Key));
+    // SYNC: release, with the first look of one_sided_reader.
+    header_->version.store(++version_, std::memory_order_release);
+  }
+  /// It has executed so many requests.
+  void served(std::uint64_t requests) noexcept {
+    if (header_ != nullptr) header_->served.store(requests, std::memory_order_relaxed);
+  }
+  [[nodiscard]] exposed_place place() const noexcept;
+
+ private:
+  exposed_header* header_ = nullptr;
+  std::uint64_t version_ = 1;  // as in the header
+};
+
+}  // namespace orrery::service
