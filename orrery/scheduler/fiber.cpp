@@ -82,7 +82,7 @@ fiber* make_fiber(stack memory, void (*entry)(fiber&, void*), void* argument) no
 }
 
 void adopt_thread(fiber& root) noexcept {
-  // The system looks for it in the list of all mappings: once, as simulated worlds come and go.
+  // The system reads the list of all mappings for it, which takes long: so once for each thread.
   thread_local stack own;
   pthread_attr_t attr;
   if (own.top == nullptr && pthread_getattr_np(pthread_self(), &attr) == 0) {

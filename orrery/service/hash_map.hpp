@@ -141,6 +141,7 @@ class hash_map : public service::handle<hash_map<Key, Value>> {
   /// usage_error, node_lost, stopped.
   [[nodiscard]] static hash_map make(std::vector<std::uint32_t> pes = {}, std::uint32_t parts = 4) {
     if (pes.empty()) pes = program_pes();
+    for (const std::uint32_t p : pes) (void)pe(p).resolve();  // throws before anything is made
     if (parts == 0) throw usage_error(errc::bad_argument, "a hash map needs at least one part on each PE");
     hash_map map(spawn<service::service_root>(here(), kind, types(), pes));
     for (std::uint32_t i = 0; i < parts; ++i)

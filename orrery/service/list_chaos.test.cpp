@@ -165,7 +165,8 @@ std::string run_clients(const plan& p, std::uint32_t seed) {
   std::vector<orrery::future<int>> ends;
   for (std::uint32_t i = 0; i < 3; ++i)
     ends.push_back(orrery::start_call<&act>(
-        orrery::pe(i), client_plan{l, i, seed * 3 + i, p.one_sided ? 40U : 20U, p.window, p.level, p.keys, p.snapshots, p.one_sided}));
+        orrery::pe(i),
+        client_plan{l, i, seed * 3 + i, p.one_sided ? 40U : 20U, p.window, p.level, p.keys, p.snapshots, p.one_sided}));
   for (auto& e : ends) e.get();
   const stirred done = stirs.get();
   sum.splits += done.splits;

@@ -65,7 +65,10 @@ class list_session : private service::list_router<Key, Value> {
   list_session(const list_session&) = delete;
   list_session& operator=(const list_session&) = delete;
   /// Parks until all requests are answered.
-  ~list_session() override { this->end(); }
+  ~list_session() override {
+    this->end();
+    one_sided_.end();
+  }
 
   using base::batches;
   using base::flush;
@@ -244,7 +247,8 @@ class list_session : private service::list_router<Key, Value> {
         const route_number at = this->route_at(k);
         const auto* const route = one_sided_.next(at, this->owner_of(at));
         service::one_sided_reply<Value> found;
-        if (route != nullptr && service::find_one_sided(*route, k, options().places, found)) {
+        if (route != nullptr && service::find_one_sided(*route, k, options().places, found) &&
+            one_sided_.is_there(*route)) {
           reply r;
           r.request = next_++;
           if (options().replies == reply_order::as_requested) ++held_from_;

@@ -65,6 +65,8 @@ class ordered_list : public service::handle<ordered_list<Key, Value>> {
   /// usage_error, node_lost, stopped.
   [[nodiscard]] static ordered_list make(list_options<Key> options = {}) {
     if (options.pes.empty()) options.pes = program_pes();
+    // throws: most get their part with the first split only
+    for (const std::uint32_t p : options.pes) (void)pe(p).resolve();
     if (options.range_items < 2) throw usage_error(errc::bad_argument, "list_options::range_items must be 2 or more");
     std::vector<Key> splits = std::move(options.splits);
     std::ranges::sort(splits, [](const Key& a, const Key& b) { return a < b; });

@@ -171,20 +171,26 @@ class range_items : public chained_range {
   /// While it lives, nobody else reads: what follows changes. Others see the result.
   class change {
    public:
-    explicit change(range_items& of, bool real = true) noexcept : of_(of), real_(real) {
-      if (real_) of_.exposed_.close();
+    /// `real`: something changes, and it is not only requests that read.
+    explicit change(range_items& of, bool real = true) noexcept : of_(of), opens_(real || of.exposed_.opens_now()) {
+      if (real) of_.exposed_.close();
     }
     change(const change&) = delete;
     change& operator=(const change&) = delete;
     ~change() {
       of_.exposed_.served(of_.executed());
       if constexpr (can_be_exposed<Key, Value>)
-        if (real_ && of_.keys_.is_active()) of_.exposed_.open(of_.keys_.own(), of_.items_);
+        if (opens_ && of_.keys_.is_active()) of_.exposed_.open(of_.keys_.own(), of_.items_);
+    }
+    /// Others see it from the next requests on.
+    void show_later() noexcept {
+      opens_ = false;
+      of_.exposed_.open_later();
     }
 
    private:
     range_items& of_;
-    bool real_;
+    bool opens_;
   };
 
   // before the items, so that their memory is exposed, too

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <orrery/process/spawn.hpp>
-#include <orrery/service/detail/exposed_range.hpp>
+#include <orrery/service/detail/exposed_header.hpp>
 #include <orrery/service/detail/packing.hpp>
 #include <orrery/service/presence.hpp>
 

@@ -83,6 +83,15 @@ TEST(services, refuse_options_that_are_none) {
   });
 }
 
+// Where all is made at once, and where PEs get their part with the first split.
+TEST(services, refuse_pes_that_there_are_not) {
+  in_world(2, [] {
+    expect_part(text_of([] { (void)list::make({.pes = {0, 99}}); }), "pe(99)");
+    expect_part(text_of([] { (void)map::make({0, 99}); }), "pe(99)");
+    expect_part(text_of([] { (void)walking::make({.pes = {0, 99}}); }), "pe(99)");
+  });
+}
+
 TEST(services, say_that_they_have_ended) {
   in_world(2, [] {
     auto l = list::make();

@@ -72,6 +72,8 @@ class walking_list : public service::handle<walking_list<Key, Value>> {
   template <class Node = service::walk_node<Key, Value>>
   [[nodiscard]] static walking_list make(walking_options options = {}) {
     if (options.pes.empty()) options.pes = program_pes();
+    // throws before anything is made
+    for (const std::uint32_t p : options.pes) (void)pe(p).resolve();
     check_parameters(options.granularity, options.forwards);
     if (options.processes == 0)
       throw usage_error(errc::bad_argument, "a walking list without processes holds nothing: give P 1 or more");

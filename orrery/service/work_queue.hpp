@@ -105,7 +105,7 @@ class work_session : public service::reply_session<work_reply> {
   [[nodiscard]] std::optional<work<Item>> take() { return one(take_some(1)); }
   /// The next item, if there is one now.
   [[nodiscard]] std::optional<work<Item>> try_take() { return one(take(1, false)); }
-  /// As take(), but parks at most for `limit`.
+  /// As take(), but parks at most for `limit`, and for as long as the queue takes to answer.
   [[nodiscard]] std::optional<work<Item>> take_for(time_limit limit) {
     if (!taken_.empty()) return one(read_taken(1));
     flush();

@@ -37,6 +37,15 @@ TEST(sharing_check, ordered_accesses_raise_no_alarm_on_threads) {
   for (const std::uint32_t pes : {1U, 2U, 4U}) in_world(checked(pes), [] { expect_none(false_alarms()); });
 }
 
+TEST(sharing_check, parts_of_absurd_size_are_refused_at_once) {
+  in_world(checked(1), [] {
+    const shared_vector<long> a(8, distribution::block());
+    const shared_vector<long> b(8, distribution::block());
+    const std::size_t absurd = std::size_t{0} - 2;
+    EXPECT_THROW(copy(a.part(0, absurd), b.part(0, absurd)), std::out_of_range);
+  });
+}
+
 class simulated_sharing_check : public ::testing::TestWithParam<std::uint64_t> {
  protected:
   static void in_machines(test_body body) {

@@ -57,6 +57,7 @@ region region_of(const rectangle& r) { return {r.row, r.rows, r.column, r.column
 
 void watch(watched_access& w, const std::shared_ptr<const shared_object>& o, access_kind k, const rectangle& r,
            const std::source_location& where) {
+  require_inside(*o, region_of(r));  // before its rows are gone through
   w.begin(o, k, where, "copy");
   if (w)
     for (std::uint64_t i = r.row; i < r.row + r.rows; ++i) w.add(i, r.column, r.columns);

@@ -32,8 +32,22 @@ namespace {
 
 std::atomic<int> into_pipe{-1};  // what the handler writes to
 
+// By signal: what it does without us, while the handler is ours.
+struct taken_signal {
+  std::atomic<bool> taken;
+  struct sigaction before;
+};
+taken_signal signals[_NSIG];
+
+// Once for each time that it was taken. Also in the handler.
+void give_back(int number) noexcept {
+  taken_signal& s = signals[number];
+  if (s.taken.exchange(false)) (void)::sigaction(number, &s.before, nullptr);
+}
+
 void on_signal(int number) {
   const int was = errno;
+  give_back(number);
   const auto byte = static_cast<unsigned char>(number);
   (void)!::write(into_pipe.load(std::memory_order_relaxed), &byte, 1);
   errno = was;
@@ -47,19 +61,34 @@ class signal_desk {
     open();
     struct sigaction action{};
     action.sa_handler = &on_signal;
-    action.sa_flags = SA_RESTART | static_cast<int>(SA_RESETHAND);
-    ::sigemptyset(&action.sa_mask);
-    if (::sigaction(number, &action, nullptr) != 0)
-      throw usage_error(errc::bad_argument,
-                        fmt::format("orrery_stop_on_signal: signal {}: {}", number, std::strerror(errno)));
+    action.sa_flags = SA_RESTART;
+    ::sigfillset(&action.sa_mask);
+    taken_signal& s = signals[number];
+    if (!s.taken) {
+      struct sigaction before{};
+      if (::sigaction(number, nullptr, &before) != 0) fail(number);
+      s.before = before;
+      s.taken = true;
+      if (::sigaction(number, &action, nullptr) != 0) {
+        const int why = errno;
+        s.taken = false;
+        errno = why;
+        fail(number);
+      }
+    }
     tasks_[number].push_back({task, std::make_shared<outside_work>()});
   }
   void clear() noexcept {
     const std::lock_guard lock(mutex_);
+    for (int number = 1; number < _NSIG; ++number) give_back(number);
     tasks_.clear();
   }
 
  private:
+  [[noreturn]] static void fail(int number) {
+    throw usage_error(errc::bad_argument,
+                      fmt::format("orrery_stop_on_signal: signal {}: {}", number, std::strerror(errno)));
+  }
   void open() {
     if (into_pipe.load(std::memory_order_relaxed) >= 0) return;
     int ends[2];
@@ -88,7 +117,10 @@ class signal_desk {
     std::vector<ending_task> ending;
     {
       const std::lock_guard lock(mutex_);
-      if (const auto found = tasks_.find(number); found != tasks_.end()) ending = std::exchange(found->second, {});
+      if (const auto found = tasks_.find(number); found != tasks_.end()) {
+        ending = std::move(found->second);
+        tasks_.erase(found);
+      }
     }
     for (const ending_task& each : ending) {
       try {

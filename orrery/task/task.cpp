@@ -172,18 +172,29 @@ int run_main(const args& all, int (*main)(int, char**)) {
   }
 }
 
-// Filled before the world begins, also by constructors of the program.
-roles& roles_of_c() {
-  static roles* const all = new roles;
+// Filled before the world begins, also by constructors of the program, which can be told nothing.
+struct c_roles {
+  roles all;
+  std::string wrong;  // what is wrong with one of them
+};
+c_roles& roles_of_c() {
+  static c_roles* const all = new c_roles;
   return *all;
 }
 
 // "task 3.1: ", and the text as printf makes it.
 std::string said_by_task(const char* format, va_list values) {
-  char text[1024] = "";
-  if (format != nullptr) (void)std::vsnprintf(text, sizeof text, format, values);
+  std::string text;
+  if (format != nullptr) {
+    va_list again;
+    va_copy(again, values);
+    const int size = std::vsnprintf(nullptr, 0, format, again);
+    va_end(again);
+    text.resize(size < 0 ? 0 : static_cast<std::size_t>(size));
+    if (size > 0) (void)std::vsnprintf(text.data(), text.size() + 1, format, values);
+  }
   const auto me = address_of(orrery_self());
-  return me ? fmt::format("task {}: {}", to_string(me), text) : std::string(text);
+  return me ? fmt::format("task {}: {}", to_string(me), text) : text;
 }
 
 }  // namespace
@@ -199,8 +210,10 @@ int orrery_run(int argc, char** argv, int (*main)(int argc, char** argv)) {
   const orrery_status said = guarded("orrery_run", [&] {
     require(reinterpret_cast<const void*>(main), "orrery_run", "the main function");
     require(argv, "orrery_run", "argv");
+    if (const std::string& wrong = roles_of_c().wrong; !wrong.empty())
+      throw orrery::usage_error(orrery::errc::bad_argument, orrery::verbatim, wrong);
     const auto main_function = [main](const orrery::args& all) { return run_main(all, main); };
-    result = orrery::run(argc, argv, main_function, roles_of_c());
+    result = orrery::run(argc, argv, main_function, roles_of_c().all);
     forget_signals();
     return ORRERY_OK;
   });
@@ -209,8 +222,14 @@ int orrery_run(int argc, char** argv, int (*main)(int argc, char** argv)) {
 }
 
 void orrery_add_role(const char* name, int (*role)(int, char**)) {
-  if (name == nullptr || role == nullptr) return;
-  roles_of_c()[name] = [role](const orrery::args& all) { (void)run_main(all, role); };
+  c_roles& known = roles_of_c();
+  if (name == nullptr || *name == '\0') {
+    known.wrong = "orrery_add_role: a role needs a name, by which --orrery-role chooses it";
+  } else if (role == nullptr) {
+    known.wrong = fmt::format("orrery_add_role: the role \"{}\" is no function", name);
+  } else if (!known.all.emplace(name, [role](const orrery::args& all) { (void)run_main(all, role); }).second) {
+    known.wrong = fmt::format("orrery_add_role: two roles have the name \"{}\": give one of them another name", name);
+  }
 }
 
 orrery_place orrery_here(void) { return place_of(orrery::here()); }
@@ -287,6 +306,14 @@ void orrery_compute(int64_t ns) {
 uint32_t orrery_this_pe(void) { return orrery::scheduler::current_pe != nullptr ? orrery::this_pe() : 0; }
 uint32_t orrery_this_node(void) { return orrery::scheduler::current_pe != nullptr ? orrery::this_node() : 0; }
 uint32_t orrery_pes(void) { return orrery::scheduler::current_pe != nullptr ? orrery::world_pes() : 0; }
+uint32_t orrery_program_pes(void) {
+  return orrery::scheduler::current_pe != nullptr ? static_cast<uint32_t>(orrery::program_pes().size()) : 0;
+}
+orrery_place orrery_program_pe(uint32_t rank) {
+  if (orrery::scheduler::current_pe == nullptr) return place_of(orrery::pe(rank));
+  const std::vector<std::uint32_t> own = orrery::program_pes();
+  return place_of(own.empty() ? orrery::here() : orrery::pe(own[rank % own.size()]));
+}
 uint32_t orrery_nodes(void) { return orrery::scheduler::current_pe != nullptr ? orrery::world_nodes() : 0; }
 
 void orrery_log(const char* format, ...) {

@@ -68,14 +68,19 @@ const char* orrery_error(void);
 
 /* Runs the program: starts the PEs (and with --orrery-nodes=N the other nodes), runs `main_task`
  * as the first task with the arguments that the runtime did not take, and returns what it
- * returned when everything has shut down. 1 after a line on stderr if that cannot be. Once at a
- * time, from the main thread. */
+ * returned when everything has shut down. 1 after a line on stderr if that cannot be. In the other
+ * nodes, and in ranks but the first, `main_task` does not run: there orrery_run serves until the
+ * world ends, and returns 0. So what main_task leaves in global variables is in the first node
+ * only. Once at a time, from the main thread. */
 int orrery_run(int argc, char** argv, int (*main_task)(int argc, char** argv));
 
 /* Before orrery_run: a node that was started with --orrery-role=NAME and runs no main runs `role`
  * as a task of its own, with the arguments that the runtime did not take. Such are the ranks of an
  * MPI launch but the first, also those of other programs, and the other nodes of --orrery-nodes.
- * The node serves on when the task has returned, whatever it returned. Anywhere. */
+ * The node serves on when the task has returned, whatever it returned: a role that fails tells
+ * main in a message, or calls orrery_log_failure, so that its node ends with 1. A name that is
+ * empty, or taken, or no function is an error of orrery_run. Programs in C++ that run with
+ * orrery::run have the roles that they give to it, and not these. Anywhere. */
 void orrery_add_role(const char* name, int (*role)(int argc, char** argv));
 
 /* `ORRERY_ROLE(client);` at file scope, behind a function of that type, adds it by its own name
@@ -107,7 +112,7 @@ typedef struct orrery_place {
 
 orrery_place orrery_here(void); /* the caller's own PE */
 orrery_place orrery_anywhere(void); /* all PEs of this program in turn */
-orrery_place orrery_pe(uint32_t number);
+orrery_place orrery_pe(uint32_t number); /* of the world; see also orrery_program_pe */
 orrery_place orrery_node(uint32_t number); /* some PE of that OS process */
 orrery_place orrery_machine(uint32_t number); /* some PE of that machine */
 orrery_place orrery_near(orrery_task other); /* the PE on which that task lives */
@@ -118,8 +123,8 @@ typedef void (*orrery_task_function)(void* argument, size_t size);
 
 /* Creates a task and returns at once, before the function has begun. `run` is a function of the
  * program itself, not of a shared library, so that it can be found in the other nodes. May park
- * if the place is on another PE. ORRERY_NO_PLACE, ORRERY_NODE_LOST, ORRERY_NO_MEMORY,
- * ORRERY_USAGE. */
+ * if the place is on another PE. ORRERY_NO_PLACE, also for a PE that runs another program (or
+ * another build of this one), ORRERY_NODE_LOST, ORRERY_NO_MEMORY, ORRERY_USAGE. */
 orrery_status orrery_create(orrery_task_function run, const void* argument, size_t size, orrery_place where,
                             orrery_task* task);
 /* The same with a stack of at least so many bytes (0: as orrery_create; at most 1 GiB,
@@ -151,10 +156,11 @@ orrery_status orrery_watch(orrery_task task, uint64_t tag);
  * once. */
 orrery_status orrery_stop(orrery_task task);
 /* The task is asked to end, as by orrery_stop, when this OS process gets the signal (SIGINT for
- * Ctrl-C, SIGTERM) for the first time; the second time it does what it did before, mostly end
- * the OS process at once. So a program leaves its world cleanly: its main task joins that task,
- * and returns. A world that waits for the signal only is not taken for dead. In a simulation
- * signals are left alone. ORRERY_USAGE for a signal that cannot be caught, ORRERY_FAILED. */
+ * Ctrl-C, SIGTERM) for the first time; the second time, and when the world has ended, it does what
+ * it did before, mostly end the OS process at once. So a program leaves its world cleanly: its
+ * main task joins that task, and returns. A world that waits for the signal only is not taken for
+ * dead. In a simulation signals are left alone. ORRERY_USAGE for a signal that cannot be caught,
+ * ORRERY_FAILED. */
 orrery_status orrery_stop_on_signal(int signal, orrery_task task);
 /* Ends the calling task, whose cleanups (attributes, destructors of C++) run. `exit` instead
  * ends the whole OS process, as in every program: what atexit has registered runs, and other
@@ -186,6 +192,12 @@ uint32_t orrery_this_pe(void);
 uint32_t orrery_this_node(void);
 uint32_t orrery_pes(void); /* of the world */
 uint32_t orrery_nodes(void);
+/* The number of PEs that run this program: all, but for those of other programs that have joined
+ * the world or are ranks of the same MPI launch, and have none of its functions. */
+uint32_t orrery_program_pes(void);
+/* The PE with that rank among them, from 0 to orrery_program_pes() - 1; from there on they begin
+ * again. So orrery_create finds its function there. */
+orrery_place orrery_program_pe(uint32_t rank);
 
 /* One line on stderr, with the task and its PE before it; as printf. */
 void orrery_log(const char* format, ...)

@@ -48,6 +48,7 @@ orrery_status status_of(errc code) noexcept {
     case errc::message_misaligned:
       return ORRERY_BAD_MESSAGE;
     case errc::no_such_place:
+    case errc::unknown_handler:  // a PE of another program
       return ORRERY_NO_PLACE;
     case errc::bad_remote_cast:
     case errc::not_in_process:

@@ -72,6 +72,11 @@ std::string with_call(std::string_view about, std::string_view call) {
 
 std::string in_words_of_c(const error& e, std::string_view call) {
   std::string_view about = e.what();
+  if (e.code() == errc::unknown_handler && about.contains("pointer to a function"))
+    return fmt::format(
+        "{}: that PE runs another program, or another build of this one, which does not have the function; "
+        "orrery_program_pe() gives those that have it",
+        call);
   const std::string_view said = sentence(e.code());
   const std::string_view better = sentence_of_c(e.code());
   if (better.empty() || !about.ends_with(said)) return with_call(about, call);

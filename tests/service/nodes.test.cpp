@@ -215,8 +215,7 @@ void finds_read_the_memory_of_other_nodes() {
   const auto pes = orrery::world_pes();
   for (std::uint32_t i = 0; i < 4; ++i)
     writers.push_back(orrery::start_call<&write_numbers>(orrery::pe(i % pes), l, static_cast<int>(i), 40));
-  for (std::uint32_t i = 0; i < pes; ++i)
-    readers.push_back(orrery::start_call<&read_numbers>(orrery::pe(i), l, 40));
+  for (std::uint32_t i = 0; i < pes; ++i) readers.push_back(orrery::start_call<&read_numbers>(orrery::pe(i), l, 40));
   for (int i = 0; i < 20; ++i) {
     (void)l.balance();
     orrery::sleep_for(1ms);

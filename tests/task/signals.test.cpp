@@ -45,6 +45,18 @@ void twice(void*, std::size_t) {
   (void)orrery_sleep(ORRERY_FOREVER);
 }
 
+// Also if that was a handler of the program's own, and for another task.
+volatile std::sig_atomic_t signals_of_its_own = 0;
+void own_handler(void*, std::size_t) {
+  check(std::signal(SIGINT, [](int) { signals_of_its_own = signals_of_its_own + 1; }) != SIG_ERR, "signal");
+  for (int i = 0; i < 2; ++i) {
+    stops(nullptr, 0);
+    check(signals_of_its_own == i, "the first signal is for the task");
+    ::kill(::getpid(), SIGINT);
+    check(signals_of_its_own == i + 1, "the second one is the program's own");
+  }
+}
+
 void exits(void*, std::size_t) {
   std::atexit([] { fmt::print(stderr, "atexit\n"); });
   std::exit(3);
@@ -70,6 +82,7 @@ TEST(a_signal, ends_the_task_that_was_named_and_then_the_program) {
   EXPECT_EQ(outcome("stops", "--orrery-pes=1"), "good");
   EXPECT_EQ(outcome("stops", "--orrery-pes=2"), "good");
   EXPECT_EQ(outcome("twice", "--orrery-pes=1"), "killed by signal 2");
+  EXPECT_EQ(outcome("own_handler", "--orrery-pes=1"), "good");
 }
 
 // What is on the stack of a task when it calls exit is nobody's: LeakSanitizer would say so.
@@ -97,6 +110,7 @@ int main(int argc, char** argv) {
   return orrery::testing::run_tests_or_scenario(argc, argv,
                                                 {{"stops", [] { run_as_task(stops); }},
                                                  {"twice", [] { run_as_task(twice); }},
+                                                 {"own_handler", [] { run_as_task(own_handler); }},
                                                  {"exits", [] { run_as_task(exits); }},
                                                  {"exits_there", [] { run_as_task(exits_there); }}});
 }

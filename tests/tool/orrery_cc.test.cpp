@@ -723,36 +723,6 @@ TEST_F(orrery_cc, has_the_lexer_that_re2c_makes) {
       << "make it anew: re2c -i --no-generation-date tools/orrery_cc/lexer.re -o tools/orrery_cc/lexer.inc";
 }
 
-// Its node runs no main.
-TEST_F(orrery_cc, builds_programs_with_roles) {
-  write("roles.c", R"(#include <orrery/task.h>
-#include <stdio.h>
-message Hello { char *from; };
-task Host { tag HELLO(Hello); };
-static void Host_start(Host this) {
-  orrery_set_name(this->taskID, "host");
-  Host_receive(this);
-}
-static void Host_handle_HELLO(Host this, Hello message) { (void)this; printf("hello, %s\n", message->from); }
-static int guest(int argc, char **argv) {
-  orrery_task host;
-  if (orrery_find("host", &host, ORRERY_FOREVER) != ORRERY_OK) return 1;
-  struct Hello h = {argc > 1 ? argv[1] : "nobody"};
-  Host_send_HELLO(host, &h);
-  return 7;
-}
-ORRERY_ROLE(guest);
-int main(void) {
-  return orrery_join(Host_create(), 20000000000LL) != ORRERY_OK;
-}
-)");
-  ASSERT_EQ(run("orrery-cc -Wall -Wextra -Werror -pedantic roles.c -o roles"), 0) << said();
-  EXPECT_EQ(run("./roles you --orrery-nodes=2 --orrery-pes=1 --orrery-role=guest"), 0) << said();
-  EXPECT_EQ(said(), "hello, you\n");
-  EXPECT_NE(run("./roles --orrery-nodes=2 --orrery-role=ghost"), 0);
-  EXPECT_NE(said().find("the roles of this program are guest"), string::npos) << said();
-}
-
 TEST_F(orrery_cc, ends_whatever_it_is_given) {
   int number = 0;
   for (const string text : {"message",

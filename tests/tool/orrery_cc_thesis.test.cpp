@@ -9,7 +9,7 @@
 
 namespace {
 
-using namespace orrery_cc_tests;  // NOLINT: the fixture of both files
+using namespace orrery_cc_tests;  // NOLINT: the fixture of all files
 
 class orrery_cc_thesis : public orrery_cc {
  protected:

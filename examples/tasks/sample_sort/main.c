@@ -97,7 +97,7 @@ static void receive(uint64_t tag, orrery_message* message) {
 static bool spawn_buckets(const struct options* o, int* numbers, orrery_task* buckets) {
   const int k = o->buckets;
   for (int b = 0; b < k; b++) {
-    const orrery_place place = orrery_pe(orrery_this_pe() + (uint32_t)b % orrery_pes());
+    const orrery_place place = orrery_program_pe((uint32_t)b);
     if (Bucket_create_at(place, &buckets[b]) != ORRERY_OK) return false;
     const long first = o->n / k * b, end = b == k - 1 ? o->n : o->n / k * (b + 1);
     const struct Region region = {(uintptr_t)(numbers + first), end - first, k, (int)o->sorting, orrery_self()};

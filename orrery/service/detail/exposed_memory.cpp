@@ -2,11 +2,15 @@
 #include <orrery/service/detail/exposed_memory.hpp>
 #include <orrery/transport/shm/arena.hpp>
 #include <orrery/transport/shm/peer.hpp>
+#include <orrery/transport/thread_limits.hpp>
 
+#include <bit>
+#include <memory>
 #include <new>
 #include <tuple>
 #include <utility>
 
+#include <pthread.h>
 #include <sys/mman.h>
 
 #ifndef MADV_COLLAPSE
@@ -17,8 +21,9 @@ namespace orrery::service {
 
 namespace {
 
+// Powers of two: runs of few sizes are used again.
 constexpr std::size_t blocks_of(std::size_t bytes) noexcept {
-  return (bytes + exposed_memory::block - 1) / exposed_memory::block;
+  return std::bit_ceil((bytes + exposed_memory::block - 1) / exposed_memory::block);
 }
 
 }  // namespace
@@ -26,22 +31,24 @@ constexpr std::size_t blocks_of(std::size_t bytes) noexcept {
 std::atomic<exposed_memory*> exposed_memory::made_{nullptr};
 
 exposed_memory* exposed_memory::make() noexcept {
-  // null, too, is for good
-  static exposed_memory* const all = []() -> exposed_memory* {
-    try {
+  static std::once_flag once;
+  try {
+    std::call_once(once, [] {
+      // Others need as much of theirs to read it.
+      if (transport::address_space_limit()) return;
       const auto self = transport::this_peer();
-      if (!self) return nullptr;
-      // Sparse: as much as the machine has, and as much again for what lies between.
-      for (std::uint64_t bytes = blocks_of(2 * transport::arena::machine_memory()) * block; bytes >= 64 * block;
-           bytes = blocks_of(bytes / 4) * block)
-        if (auto memory = transport::segment::create("orrery lists", bytes))
-          return new exposed_memory(std::move(*memory), *self);  // never destroyed
-    } catch (...) {  // no memory
-    }
-    return nullptr;
-  }();
-  made_.store(all, std::memory_order_release);  // SYNC: with made
-  return all;
+      // Sparse: as much as the machine has, and at least as much again for what lies between.
+      auto memory =
+          transport::segment::create("orrery lists", blocks_of(2 * transport::arena::machine_memory()) * block);
+      if (!self || !memory) return;
+      (void)::madvise(memory->data(), memory->size(), MADV_DONTFORK);
+      auto* const all = new exposed_memory(std::move(*memory), *self);  // never destroyed
+      if (::pthread_atfork(nullptr, nullptr, [] { made_.store(nullptr, std::memory_order_relaxed); }) != 0) return;
+      made_.store(all, std::memory_order_release);  // SYNC: with made
+    });
+  } catch (...) {  // no memory
+  }
+  return made();
 }
 
 void* exposed_memory::take(std::size_t bytes, bool huge) {
@@ -54,7 +61,8 @@ void* exposed_memory::take(std::size_t bytes, bool huge) {
       at = of.free.back();
       of.free.pop_back();
     } else if (blocks <= memory_.size() / block - fresh_) {
-      if (of.free.capacity() == of.all) of.free.reserve(2 * of.all + 1);  // so that give_back() need not allocate
+      // so that give_back() need not allocate
+      if (of.free.capacity() == of.all) of.free.reserve(2 * of.all + 1);
       ++of.all;
       at = memory_.data() + fresh_ * block;
       fresh_ += blocks;
@@ -94,7 +102,12 @@ exposed_header* exposed_memory::take_header() {
     constexpr std::size_t more = bytes / sizeof(exposed_header);
     headers_.reserve(all_headers_ + more);  // so that give_back() need not allocate
     auto* const at = static_cast<std::byte*>(take(block, false));
-    back(at, bytes);
+    try {
+      back(at, bytes);
+    } catch (...) {
+      give_back(at, block);
+      throw;
+    }
     all_headers_ += more;
     for (std::size_t i = more; i-- != 0;) {
       auto* const h = new (at + i * sizeof(exposed_header)) exposed_header{};
@@ -115,14 +128,14 @@ void exposed_memory::give_back(exposed_header* h) noexcept {
 }
 
 exposed_name exposed_memory::name() const noexcept {
-  return {self_.pid, memory_.fd(), self_.start_time, memory_.size(),
-          reinterpret_cast<std::uintptr_t>(memory_.data())};
+  return {self_.pid, memory_.fd(), self_.start_time, memory_.size(), reinterpret_cast<std::uintptr_t>(memory_.data())};
 }
 
 std::shared_ptr<const mapped_exposure> mapped_exposure::of(const exposed_name& name) {
   using key = std::tuple<std::int32_t, std::uint64_t, std::int32_t>;
   static std::mutex mutex;
   static auto& all = *new std::map<key, std::weak_ptr<const mapped_exposure>>;
+  if (transport::address_space_limit()) return nullptr;
   const std::scoped_lock lock(mutex);
   std::erase_if(all, [](const auto& m) { return m.second.expired(); });
   std::weak_ptr<const mapped_exposure>& known = all[{name.pid, name.started, name.fd}];
@@ -139,8 +152,9 @@ std::shared_ptr<const mapped_exposure> mapped_exposure::of(const exposed_name& n
     auto memory =
         transport::segment::open_peer(*owner, name.fd, name.bytes, transport::access::read, "the memory of lists");
     if (!memory) return nullptr;
-    made->memory_ = std::move(*memory);
-    made->data_ = made->memory_.data();
+    const auto mapped = std::make_shared<transport::segment>(std::move(*memory));
+    made->data_ = mapped->data();
+    made->memory_ = mapped;
   }
   known = made;
   return made;

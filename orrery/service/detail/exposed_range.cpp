@@ -2,6 +2,7 @@
 #include <orrery/process/future.hpp>
 #include <orrery/scheduler/node.hpp>
 #include <orrery/scheduler/pe.hpp>
+#include <orrery/service/detail/exposed_memory.hpp>
 #include <orrery/service/detail/exposed_range.hpp>
 
 namespace orrery::service {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <orrery/service/detail/exposed_memory.hpp>
+#include <orrery/service/detail/exposed_header.hpp>
 #include <orrery/service/detail/key_ownership.hpp>
 #include <orrery/wire/serialize.hpp>
 
@@ -12,25 +12,22 @@
 
 namespace orrery::service {
 
+/// Whether the program has an order of its own for these keys.
+template <class Key>
+concept has_own_order =
+    std::is_enum_v<Key> && (requires(Key k) { operator<(k, k); } || requires(Key k) { operator<=>(k, k); });
+
 /// Whether other OS processes may look up such keys in the memory of their range. While a look-up
 /// goes on, the range may change, and it sees any bits: so keys are what can be compared whatever
-/// their bits are. Values lie there as they travel, so that all programs read the same.
+/// their bits are, with the order that the language has for them. Values lie there as they travel,
+/// so that all programs read the same.
 template <class Key, class Value>
 inline constexpr bool can_be_exposed =
-    (std::is_arithmetic_v<Key> || std::is_enum_v<Key>) && sizeof(Key) <= exposed_header::key_room &&
-    trivially_serializable<Value> && std::is_trivially_copyable_v<Value> && alignof(Value) <= 64;
+    (std::is_arithmetic_v<Key> || std::is_enum_v<Key>) && !has_own_order<Key> && !std::is_same_v<Key, bool> &&
+    sizeof(Key) <= exposed_header::key_room && trivially_serializable<Value> && std::is_trivially_copyable_v<Value> &&
+    alignof(Value) <= 64;
 
-/// Where a range is exposed, for sessions of other OS processes. Without an id it is not.
-struct exposed_place {
-  exposed_name memory;
-  std::uint64_t header = 0;  ///< its address there
-  std::uint64_t id = 0;
-
-  template <class A>
-  void serialize(A& a) {
-    a & memory & header & id;
-  }
-};
+class exposed_memory;
 
 /// A range as other OS processes of its machine may read it.
 ///
@@ -38,13 +35,14 @@ struct exposed_place {
 /// given them away.
 ///
 /// A sequence lock. Before anything changes the range closes its header, and opens it again when
-/// all is as a request may find it: the keys that it owns, its leaves, and their index. Who reads
-/// takes what he has read for true only if the header was open, and had one version, from before he
-/// began until after he had ended. So what he has read is what the range held at one moment
-/// meanwhile. A range that has given its keys away stays closed.
+/// all is as a request may find it: the keys that it owns, its leaves, and their index. A reader
+/// takes what it has read for true only if the header was open, and had one version, from before it
+/// began until after it had ended. So what he has read is what the range held at one moment
+/// meanwhile. A range that has given its keys away stays closed. One that has been given keys opens
+/// with its first requests: whoever gave them knows by then that it has them.
 ///
 /// Invariants
-///   I1  While `version` is even, the header names memory of this range that does not change.
+///   I1  While `version` is even, the keys, values and index that the header names do not change.
 ///   I2  A version comes once, also in the headers of ranges that have the place later.
 ///   I3  Requests that change something are answered when the header is open again: who has the
 ///       reply, or hears of it, reads what was written.
@@ -66,6 +64,7 @@ class exposed_range {
   void close() noexcept {
     if (header_ == nullptr || (version_ & 1U) != 0) return;
     header_->version.store(++version_, std::memory_order_relaxed);
+    waits_ = false;
     // SYNC: release, with the second look of one_sided_reader: who reads a later write sees this.
     std::atomic_thread_fence(std::memory_order_release);
   }
@@ -81,6 +80,9 @@ class exposed_range {
     // SYNC: release, with the first look of one_sided_reader.
     header_->version.store(++version_, std::memory_order_release);
   }
+  /// It is to be opened with its next requests.
+  void open_later() noexcept { waits_ = true; }
+  [[nodiscard]] bool opens_now() const noexcept { return waits_; }
   /// It has executed so many requests.
   void served(std::uint64_t requests) noexcept {
     if (header_ != nullptr) header_->served.store(requests, std::memory_order_relaxed);
@@ -90,6 +92,7 @@ class exposed_range {
  private:
   exposed_header* header_ = nullptr;
   std::uint64_t version_ = 1;  // as in the header
+  bool waits_ = false;  // to be opened
 };
 
 }  // namespace orrery::service

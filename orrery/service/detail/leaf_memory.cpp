@@ -36,6 +36,7 @@ struct leaf_block {
 };
 static_assert(sizeof(leaf_block) <= leaf_memory::line);
 
+// The lock is not held while the system gives or takes blocks.
 struct leaf_depot {
   std::mutex mutex;
   struct of_size {
@@ -92,12 +93,22 @@ constexpr bool from_blocks(std::size_t size) noexcept { return !scheduler::slowe
 
 // From private memory if `e` is null.
 void* take_from(leaf_depot& all, exposed_memory* e, std::size_t piece) {
-  const std::scoped_lock lock(all.mutex);
+  std::unique_lock lock(all.mutex);
   leaf_depot::of_size& mine = all.sizes[piece];
-  if (mine.with_room.empty()) {
+  while (mine.with_room.empty()) {
     mine.with_room.reserve(mine.blocks + 1);  // so that give_back() need not allocate
-    mine.with_room.push_back(make_block(e, mine.blocks != 0));
-    ++mine.blocks;
+    const bool first = mine.blocks++ == 0;
+    lock.unlock();  // the system takes long to make a huge page
+    leaf_block* made = nullptr;
+    try {
+      made = make_block(e, !first);
+    } catch (...) {
+      lock.lock();
+      --mine.blocks;
+      throw;
+    }
+    lock.lock();
+    mine.with_room.push_back(made);
   }
   leaf_block& b = *mine.with_room.back();
   void* leaf = b.first_free;
@@ -119,15 +130,17 @@ void* take_from(leaf_depot& all, exposed_memory* e, std::size_t piece) {
 
 void give_back_to(leaf_depot& all, exposed_memory* e, void* leaf, std::size_t piece) noexcept {
   auto* const b = reinterpret_cast<leaf_block*>(reinterpret_cast<std::uintptr_t>(leaf) & ~(huge_page - 1));
-  const std::scoped_lock lock(all.mutex);
-  leaf_depot::of_size& mine = all.sizes.find(piece)->second;
-  const bool had_room = b->has_room(piece);
-  b->first_free = new (leaf) free_leaf{b->first_free};
-  --b->used;
-  if (!had_room) mine.with_room.push_back(b);
-  if (b->used != 0 || mine.with_room.size() == 1) return;
-  mine.with_room.erase(std::ranges::find(mine.with_room, b));
-  --mine.blocks;
+  {
+    const std::scoped_lock lock(all.mutex);
+    leaf_depot::of_size& mine = all.sizes.find(piece)->second;
+    const bool had_room = b->has_room(piece);
+    b->first_free = new (leaf) free_leaf{b->first_free};
+    --b->used;
+    if (!had_room) mine.with_room.push_back(b);
+    if (b->used != 0 || mine.with_room.size() == 1) return;
+    mine.with_room.erase(std::ranges::find(mine.with_room, b));
+    --mine.blocks;
+  }
   if (e != nullptr) {
     e->give_back(b, huge_page);
   } else {

@@ -14,9 +14,8 @@ namespace orrery::service {
 /// Leaves of one size share blocks of 2 MiB, which are asked for as huge pages, but for the first
 /// block: small lists need no more memory than they use. Each leaf begins with a line of the cache.
 /// A block whose leaves are all free goes back to the system, unless it is the last one with room.
-/// Leaves of more than 64 KiB, and those of a build with a sanitizer, are from operator new.
-///
-/// If this OS process has exposed_memory, leaves that others may read are from there.
+/// Leaves of more than 64 KiB, and those of a build with a sanitizer, are from operator new. But
+/// leaves that others may read are from exposed_memory, if this OS process has it.
 ///
 /// Any thread may call it at any time. It takes a lock: it is for leaves, which come and go seldom.
 class leaf_memory {

@@ -143,7 +143,8 @@ class list_range final : public range_items<Key, Value> {
   }
 
   void begin(const range_content& c, std::uint32_t limit) override {
-    const change now(*this);
+    change now(*this);
+    now.show_later();
     setup_.limit = limit;
     unpacker u(c.keys);
     keys_type keys = keys_type::unpack(u);

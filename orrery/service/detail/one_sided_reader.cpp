@@ -16,11 +16,12 @@ bool one_sided_routes::pass_on() {
   return true;
 }
 
-bool one_sided_routes::can_reach(const route& r) noexcept { return detail::here_pe().owner().reachable(r.pe); }
+bool one_sided_routes::is_there(const route& r) noexcept { return detail::here_pe().owner().reachable(r.pe); }
 
 void one_sided_routes::ask(route& r, const remote<range_process>& owner) {
   if (r.answer.valid()) {
     if (!r.answer.ready()) return;
+    r.settled = true;
     try {
       const exposed_place at = r.answer.get();
       if (at.id == 0) return;
@@ -32,13 +33,24 @@ void one_sided_routes::ask(route& r, const remote<range_process>& owner) {
     }
     return;
   }
-  if (std::exchange(r.asked, true)) return;
+  r.settled = true;
   r.pe = owner.address().pe;
   const scheduler::node& n = detail::here_pe().owner();
   if (!n.shares_memory() || n.is_local(r.pe)) return;
   const std::uint32_t there = n.node_of(r.pe);
   if (!n.reachable(r.pe) || n.world()->machine_of(there) != n.world()->machine_of(n.index())) return;
   r.answer = start(owner)->exposed();
+  r.settled = false;
+}
+
+void one_sided_routes::end() noexcept {
+  for (route& r : routes_) {
+    if (!r.answer.valid()) continue;
+    try {
+      (void)r.answer.get();
+    } catch (...) {  // nobody has asked for it
+    }
+  }
 }
 
 }  // namespace orrery::service

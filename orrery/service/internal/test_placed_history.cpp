@@ -63,7 +63,7 @@ class order_graph {
 
 struct placed {
   std::uint64_t version;
-  std::uint64_t place;  // twice; what only reads, and has no place of its own, is before what is as far
+  std::uint64_t place;  // twice; what only reads has none of its own, and is before what is as far
   std::size_t event;
 };
 
@@ -79,7 +79,7 @@ std::string check_key(const std::vector<list_event>& events, int key, std::vecto
   std::map<int, int> now;
   std::map<std::uint32_t, std::uint64_t> last;
   const placed* before = nullptr;  // the last request
-  std::vector<std::size_t> readers;  // since then, without a place: they have no order among themselves
+  std::vector<std::size_t> readers;  // since then; they have no order among themselves
   for (const placed& p : all) {
     const list_event& e = events[p.event];
     if (before != nullptr) graph.add(before->event, p.event);

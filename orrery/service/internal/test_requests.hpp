@@ -10,7 +10,7 @@
 
 namespace orrery::testing {
 
-/// What a session does not show.
+/// A friend of sessions.
 struct session_parts {
   /// find(), with all that its reply says.
   template <class Session>

@@ -35,6 +35,7 @@ void fill_shared(const shared_id& id, std::span<const std::byte> value, const st
 void read_shared(const shared_id& id, std::uint64_t row, std::uint64_t rows, std::uint64_t column,
                  std::uint64_t columns, std::byte* to, std::uint64_t pitch, const std::source_location& where) {
   const std::shared_ptr<const shared_object> o = hold_object(id);
+  require_inside(*o, {row, rows, column, columns});  // before its rows are gone through
   watched_access watch;
   watch.begin(o, access_kind::read, where, "copy");
   if (watch)
@@ -47,6 +48,7 @@ void write_shared(const shared_id& id, std::uint64_t row, std::uint64_t rows, st
                   std::uint64_t columns, const std::byte* from, std::uint64_t pitch,
                   const std::source_location& where) {
   const std::shared_ptr<const shared_object> o = hold_object(id);
+  require_inside(*o, {row, rows, column, columns});
   watched_access watch;
   watch.begin(o, access_kind::write, where, "copy");
   if (watch)

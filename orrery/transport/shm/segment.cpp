@@ -72,14 +72,11 @@ void* map_aligned(int fd, std::uint64_t bytes, int protection) noexcept {
   const std::uint64_t before = (huge_page - reinterpret_cast<std::uintptr_t>(all) % huge_page) % huge_page;
   void* const at = ::mmap(begin + before, bytes, protection, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, fd, 0);
   const int why = errno;
-  if (at == MAP_FAILED) {
-    (void)::munmap(all, bytes + huge_page);
-    errno = why;
-    return MAP_FAILED;
-  }
   const std::uint64_t used = (bytes + 4095) / 4096 * 4096;
   if (before != 0) (void)::munmap(begin, before);
-  if (before + used != bytes + huge_page) (void)::munmap(begin + before + used, bytes + huge_page - before - used);
+  if (before + used < bytes + huge_page) (void)::munmap(begin + before + used, bytes + huge_page - before - used);
+  // Where it has failed, others may have what is between by now: the system may have let go of it.
+  errno = why;
   return at;
 }
 
