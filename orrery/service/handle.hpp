@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <orrery/process/detail/or_undo.hpp>
 #include <orrery/process/names.hpp>
 #include <orrery/process/spawn.hpp>
 #include <orrery/service/root.hpp>
@@ -70,6 +71,11 @@ class handle {
     std::vector<directory_entry> all = open_service(root_, Service::kind, Service::types()).directory;
     if (all.empty()) throw ended_for_a_handle(Service::kind);
     return all;
+  }
+  /// f() makes the service of `made`. If it throws, that ends with what is there already. Parks.
+  template <class F>
+  static void make_or_end(Service& made, F f) {
+    orrery::detail::or_undo(f, [&] { made.end(); });
   }
   /// f(root); see ask_root.
   template <class F>

@@ -144,8 +144,10 @@ class hash_map : public service::handle<hash_map<Key, Value>> {
     for (const std::uint32_t p : pes) (void)pe(p).resolve();  // throws before anything is made
     if (parts == 0) throw usage_error(errc::bad_argument, "a hash map needs at least one part on each PE");
     hash_map map(spawn<service::service_root>(here(), kind, types(), pes));
-    for (std::uint32_t i = 0; i < parts; ++i)
-      for (const std::uint32_t p : pes) map.root_->add({}, spawn<service::hash_part<Key, Value>>(pe(p)), 0);
+    base::make_or_end(map, [&] {
+      for (std::uint32_t i = 0; i < parts; ++i)
+        for (const std::uint32_t p : pes) map.root_->add({}, spawn<service::hash_part<Key, Value>>(pe(p)), 0);
+    });
     return map;
   }
   /// A session for the calling process. Parks. Throws as ordered_list::open.

@@ -73,27 +73,30 @@ class ordered_list : public service::handle<ordered_list<Key, Value>> {
     const auto same = std::ranges::unique(splits, [](const Key& a, const Key& b) { return !(a < b); });
     splits.erase(same.begin(), same.end());
     ordered_list list(spawn<service::service_root>(here(), kind, types(), options.pes));
-    using range = service::list_range<Key, Value>;
-    const std::uint32_t limit =
-        options.range_items == tuning::automatic ? service::service_root::first_limit : options.range_items;
-    const service::range_setup setup{list.root_, limit};
-    std::optional<Key> end;
-    remote<range> successor;
-    for (std::size_t i = splits.size() + 1; i-- != 0;) {
-      const std::optional<Key> least = i == 0 ? std::optional<Key>() : std::optional<Key>(splits[i - 1]);
-      const remote<range> fresh = spawn<range>(pe(options.pes[i % options.pes.size()]), setup);
-      service::range_content content;
-      service::owned_keys<Key>{least, end, fresh.address(), 1}.pack_to(content.keys);
-      content.successor = successor.address();
-      fresh->begin(content, limit);
-      service::bytes packed;
-      if (least) service::pack(packed, *least);
-      list.root_->add(std::move(packed), fresh, 1);
-      successor = fresh;
-      end = least;
-    }
-    list.root_->set_balancing(options.balancing, options.range_items);
-    list.root_->set_head(spawn<service::list_head<Key, Value>>(pe(options.pes.front()), list.root_, std::string(kind)));
+    base::make_or_end(list, [&] {
+      using range = service::list_range<Key, Value>;
+      const std::uint32_t limit =
+          options.range_items == tuning::automatic ? service::service_root::first_limit : options.range_items;
+      const service::range_setup setup{list.root_, limit};
+      std::optional<Key> end;
+      remote<range> successor;
+      for (std::size_t i = splits.size() + 1; i-- != 0;) {
+        const std::optional<Key> least = i == 0 ? std::optional<Key>() : std::optional<Key>(splits[i - 1]);
+        const remote<range> fresh = spawn<range>(pe(options.pes[i % options.pes.size()]), setup);
+        service::range_content content;
+        service::owned_keys<Key>{least, end, fresh.address(), 1}.pack_to(content.keys);
+        content.successor = successor.address();
+        fresh->begin(content, limit);
+        service::bytes packed;
+        if (least) service::pack(packed, *least);
+        list.root_->add(std::move(packed), fresh, 1);
+        successor = fresh;
+        end = least;
+      }
+      list.root_->set_balancing(options.balancing, options.range_items);
+      list.root_->set_head(
+          spawn<service::list_head<Key, Value>>(pe(options.pes.front()), list.root_, std::string(kind)));
+    });
     return list;
   }
   /// Ranges with more items than this split from now on (`tuning::automatic`: the balancing finds

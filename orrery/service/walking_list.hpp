@@ -78,18 +78,20 @@ class walking_list : public service::handle<walking_list<Key, Value>> {
     if (options.processes == 0)
       throw usage_error(errc::bad_argument, "a walking list without processes holds nothing: give P 1 or more");
     walking_list list(spawn<service::service_root>(here(), kind, types(), options.pes));
-    using manager = service::typed_walk_manager<Key, Value, Node>;
-    std::vector<remote<service::walk_manager>> all;
-    for (const std::uint32_t p : options.pes)
-      all.push_back(spawn<manager>(pe(p), static_cast<std::int64_t>(options.search.count()), options.shortcuts));
-    const remote<service::walk_process> head = all.front()->make_head();
-    for (std::uint32_t i = 0; i < all.size(); ++i) {
-      all[i]->set_parameters(options.granularity, options.forwards);
-      all[i]->set_head(head);
-      all[i]->set_processes(options.processes);
-      all[i]->join(all, i, options.spares);
-      list.root_->add({}, all[i], 0);
-    }
+    base::make_or_end(list, [&] {
+      using manager = service::typed_walk_manager<Key, Value, Node>;
+      std::vector<remote<service::walk_manager>> all;
+      for (const std::uint32_t p : options.pes)
+        all.push_back(spawn<manager>(pe(p), static_cast<std::int64_t>(options.search.count()), options.shortcuts));
+      const remote<service::walk_process> head = all.front()->make_head();
+      for (std::uint32_t i = 0; i < all.size(); ++i) {
+        all[i]->set_parameters(options.granularity, options.forwards);
+        all[i]->set_head(head);
+        all[i]->set_processes(options.processes);
+        all[i]->join(all, i, options.spares);
+        list.root_->add({}, all[i], 0);
+      }
+    });
     return list;
   }
 

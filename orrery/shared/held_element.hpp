@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <orrery/process/detail/or_undo.hpp>
 #include <orrery/shared/detail/held.hpp>
 #include <orrery/shared/shared_element.hpp>
 
@@ -107,7 +108,7 @@ template <class T>
   if constexpr (held_by_owner<T>) {
     serve_held<T>();
     const shared_id id = make_shared(what, rows, columns, 1, without_halo(how), {}, where);
-    if (value != nullptr) fill_held(id, *value, where);
+    if (value != nullptr) or_undo([&] { fill_held(id, *value, where); }, [&] { destroy_shared(id, where); });
     return id;
   } else {
     std::span<const std::byte> first;

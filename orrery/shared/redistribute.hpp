@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <orrery/process/detail/or_undo.hpp>
 #include <orrery/shared/detail/held_release.hpp>
 #include <orrery/shared/matrix.hpp>
 #include <orrery/shared/vector.hpp>
@@ -54,21 +55,20 @@ void copy_held_elements(const shared_id& from_id, const shared_id& to_id, const 
 
 template <class Shared>
 Shared replace_by(const Shared& before, Shared after, const std::source_location& where) {
+  or_undo(
+      [&] {
+        using T = typename Shared::value_type;
+        if constexpr (held_by_owner<T>) {
+          copy_held_elements<T>(before.id(), after.id(), where);
+        } else {
+          copy_elements(before.id(), after.id(), where);
+        }
+      },
+      [&] { destroy(after); });
   try {
-    using T = typename Shared::value_type;
-    if constexpr (held_by_owner<T>) {
-      copy_held_elements<T>(before.id(), after.id(), where);
-    } else {
-      copy_elements(before.id(), after.id(), where);
-    }
-  } catch (...) {
-    try {
-      destroy(after);
-    } catch (const std::exception&) {  // the first failure is told of
-    }
-    throw;
+    destroy(before, where);
+  } catch (const node_lost&) {  // who would destroy it is lost
   }
-  destroy(before, where);
   return after;
 }
 

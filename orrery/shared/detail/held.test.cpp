@@ -6,7 +6,10 @@
 #include <orrery/process/internal/test_each_world.hpp>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <map>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -45,6 +48,46 @@ TEST_P(shared_held, strings_are_assigned_and_read_with_plain_syntax) {
     EXPECT_NE(what_is_thrown<std::out_of_range>([&] { v[6] = ""; }).find("index 6 is outside"), std::string::npos);
     destroy(v);
     EXPECT_NE(what_is_thrown<usage_error>([&] { v[5] = ""; }).find("was destroyed"), std::string::npos);
+  });
+}
+
+/// Cannot be sent, if that is asked for.
+struct fragile {
+  std::string text;
+  static inline std::atomic<int> live = 0;
+  static inline std::atomic<bool> breaks = false;
+  fragile() { ++live; }
+  fragile(const fragile& other) : text(other.text) { ++live; }
+  fragile& operator=(const fragile&) = default;
+  ~fragile() { --live; }
+  template <class A>
+  void serialize(A& a) {
+    if (breaks) throw std::runtime_error("fragile");
+    a & text;
+  }
+};
+TEST_P(shared_held, elements_that_cannot_be_filled_leave_nothing_behind) {
+  in_each([] {
+    const auto none_is_left = [] {
+      for (int i = 0; i < 1000 && fragile::live != 0; ++i) sleep_for(std::chrono::milliseconds(1));
+      return fragile::live == 0;
+    };
+    {
+      const shared_vector<fragile> v(6, distribution::cyclic());
+      EXPECT_EQ(v[5].get().text, "");
+      EXPECT_FALSE(fragile::live == 0) << "this test sees nothing";
+      destroy(v);
+      EXPECT_TRUE(none_is_left());
+    }
+    fragile::breaks = true;
+    EXPECT_THROW(
+        {
+          const fragile value;
+          const shared_vector<fragile> v(6, distribution::cyclic(), value);
+        },
+        std::runtime_error);
+    fragile::breaks = false;
+    EXPECT_TRUE(none_is_left());
   });
 }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <orrery/process/detail/or_undo.hpp>
 #include <orrery/shared/copy.hpp>
 #include <orrery/shared/detail/object.hpp>
 #include <orrery/shared/detail/region.hpp>
@@ -15,7 +16,7 @@ namespace orrery::detail {
 shared_id make_shared(const char* what, std::uint64_t rows, std::uint64_t columns, std::uint32_t element_bytes,
                       const distribution& how, std::span<const std::byte> value, const std::source_location& where) {
   const shared_id id = make_shared_object(how.resolve(rows, columns, element_bytes), made_at(what, where));
-  if (!value.empty()) fill_object(id, value, {"fill", where});
+  if (!value.empty()) or_undo([&] { fill_object(id, value, {"fill", where}); }, [&] { destroy_shared(id, where); });
   return id;
 }
 
