@@ -40,6 +40,7 @@ void stops(void*, std::size_t) {
 
 // The second one does what it had done before.
 void twice(void*, std::size_t) {
+  check(std::signal(SIGINT, SIG_DFL) != SIG_ERR, "signal");  // shells have background jobs ignore it
   stops(nullptr, 0);
   ::kill(::getpid(), SIGINT);
   (void)orrery_sleep(ORRERY_FOREVER);
