@@ -64,8 +64,8 @@ class mapped_exposure {
   [[nodiscard]] static std::shared_ptr<const mapped_exposure> of(const exposed_name& name);
 
   /// Where something of the owner's lies here; null if that is not all within the memory.
-  [[nodiscard]] const std::byte* at(std::uint64_t owners, std::size_t bytes) const noexcept {
-    if (owners - begin_ > size_ || bytes > size_ - (owners - begin_)) return nullptr;
+  [[nodiscard]] const std::byte* at(std::uint64_t owners, std::size_t length) const noexcept {
+    if (owners - begin_ > size_ || length > size_ - (owners - begin_)) return nullptr;
     return data_ + (owners - begin_);
   }
 

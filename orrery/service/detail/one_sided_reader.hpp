@@ -108,8 +108,8 @@ template <class Key, class Value>
   const auto* const at = reinterpret_cast<const leaf*>(r.memory->at(owners, sizeof(leaf)));
   const std::size_t size = once(reinterpret_cast<const std::uint8_t*>(sizes)[i]);
   if (at == nullptr || owners % alignof(leaf) != 0 || size > leaf::room) return false;
-  const auto fetch = [](const void* begin, std::size_t bytes) {
-    for (std::size_t b = 0; b < std::min<std::size_t>(bytes, 512); b += 64)
+  const auto fetch = [](const void* begin, std::size_t length) {
+    for (std::size_t b = 0; b < std::min<std::size_t>(length, 512); b += 64)
       __builtin_prefetch(static_cast<const std::byte*>(begin) + b);
   };
   fetch(at->keys.data(), size * sizeof(Key));
