@@ -37,7 +37,7 @@ class exposed_memory;
 /// A sequence lock. Before anything changes the range closes its header, and opens it again when
 /// all is as a request may find it: the keys that it owns, its leaves, and their index. A reader
 /// takes what it has read for true only if the header was open, and had one version, from before it
-/// began until after it had ended. So what he has read is what the range held at one moment
+/// began until after it had ended. So what it has read is what the range held at one moment
 /// meanwhile. A range that has given its keys away stays closed. One that has been given keys opens
 /// with its first requests: whoever gave them knows by then that it has them.
 ///
