@@ -263,6 +263,7 @@ class mpi_carrier final : public carrier, private outgoing_ring::user {
   [[nodiscard]] fault receive_ask(peer& from, const section& s);
   [[nodiscard]] fault receive_names(peer& from, const frame_reader::item& item);
   bool finish_arrivals();
+  [[nodiscard]] bool may_begin(const arrival& a) const;
   [[nodiscard]] bool begin_arrival(arrival& a);
   [[nodiscard]] bool ask_for_pieces(arrival& a);
   [[nodiscard]] std::optional<result<world::memory_block>> memory_for(const arrival& a);

@@ -309,6 +309,32 @@ TEST(a_carrier, lets_a_block_wait_until_there_is_memory_for_it) {
   EXPECT_TRUE(n.ends.empty());
 }
 
+// Tags come again after 16,000 blocks. The library would give the second block what the first one
+// has not asked for yet.
+TEST(a_carrier, begins_no_block_while_an_earlier_one_still_asks_under_its_tag) {
+  const auto memory = own_memory();
+  first_node n(*memory, 2, 4096);
+  frame f = opening();
+  add_block(f, 0, 3 * 4096, 7);
+  add_block(f, 64, 100, 7);
+  add_block(f, 128, 200, 8);
+  n.bring(f.finish());
+  while (n.engine.pieces.size() < 2) (void)n.carrier.drive();  // a thread gets memory for several parts
+  for (int i = 0; i < 5; ++i) (void)n.carrier.drive();
+  EXPECT_EQ(n.engine.pieces.size(), 2) << "a later block has begun";
+  n.engine.blocks_are_there = true;
+  while (n.carrier.drive()) {
+  }
+  std::vector<std::uint64_t> asked;
+  for (const auto& [request, bytes] : n.engine.pieces) asked.push_back(bytes);
+  EXPECT_EQ(asked, (std::vector<std::uint64_t>{4096, 4096, 4096, 100, 200}));
+  const auto bytes = memory->map(memory->node(), *n.carrier.mirror_offset(0, 1), ring_header::bytes_for(ring_bytes));
+  ring_consumer reader(*reinterpret_cast<ring_header*>(bytes->data()), ring_bytes);
+  int records = 0;
+  for (; reader.front() != nullptr; ++records) (void)reader.pop();
+  EXPECT_EQ(records, 3);
+}
+
 TEST(a_carrier, ends_its_node_with_a_sentence_if_no_memory_comes) {
   const auto memory = own_memory();
   first_node n(*memory);

@@ -82,11 +82,7 @@ mpi_carrier::fault mpi_carrier::receive_block(peer& from, const frame_reader::it
     return fmt::format("a block from PE {} to PE {} that has no place there at {}", s.from_pe, s.to_pe, s.position);
   arrivals_.push_back(
       {arrivals_so_far_++, from.node, m, s.position, ref, static_cast<int>(s.word), time_(), std::nullopt, {}, {}});
-  // Messages of one tag are matched in the order of the receives: nobody overtakes a block that
-  // waits for memory.
-  const bool is_first = std::ranges::none_of(
-      arrivals_, [&](const arrival& a) { return a.node == from.node && !a.offset && &a != &arrivals_.back(); });
-  if (is_first && !begin_arrival(arrivals_.back())) {
+  if (may_begin(arrivals_.back()) && !begin_arrival(arrivals_.back())) {
     guests_.erase(*arrivals_.back().offset);
     arrivals_.pop_back();
     return fmt::format("a block that cannot be received: {}", engine_.error());
@@ -95,6 +91,17 @@ mpi_carrier::fault mpi_carrier::receive_block(peer& from, const frame_reader::it
   return m->damaged()
              ? fmt::format("a record of PE {} to PE {} that names no block, at {}", s.from_pe, s.to_pe, s.position)
              : fault{};
+}
+
+// Tags come again, and the library matches messages of one tag with receives in their order. So the
+// blocks of a node begin in their order, and none before all pieces of an earlier one with its tag
+// are asked for.
+bool mpi_carrier::may_begin(const arrival& a) const {
+  for (const arrival& earlier : arrivals_) {
+    if (&earlier == &a) break;
+    if (earlier.node == a.node && (!earlier.offset || (earlier.tag == a.tag && !earlier.awaited.empty()))) return false;
+  }
+  return true;
 }
 
 // False if the library refuses it. Without memory the block stays where it is, in its sender's
@@ -175,9 +182,9 @@ bool mpi_carrier::needs(std::uint32_t pe) noexcept {
 
 bool mpi_carrier::finish_arrivals() {
   bool any = false;
-  std::set<std::uint32_t> waiting;  // nodes whose next block has no memory
+  std::set<std::uint32_t> waiting;  // nodes whose next block has no memory, or no free tag
   for (auto a = arrivals_.begin(); a != arrivals_.end();) {
-    const bool begun = a->offset || waiting.contains(a->node) || begin_arrival(*a);
+    const bool begun = a->offset || waiting.contains(a->node) || !may_begin(*a) || begin_arrival(*a);
     if (begun && !a->offset) waiting.insert(a->node);
     const engine::outcome now = !begun ? engine::outcome::failed : !a->offset ? engine::outcome::pending : look_at(*a);
     if (now == engine::outcome::pending) {
