@@ -47,6 +47,7 @@ mpi_carrier::mpi_carrier(engine& by, shm_world& local, const cluster_map& map, c
     peers_[n].closed = n == map.own();
     peers_[n].watched = n == 0 || map.own() == 0;
     peers_[n].heard_ns = peers_[n].said_ns = now;
+    peers_[n].debugged_until_ns = now - patience_ns_;
   }
   last_tick_ns_ = rings_looked_at_ns_ = now;
   debugger_looked_for_ns_ = now - patience_ns_;

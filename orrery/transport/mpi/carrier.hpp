@@ -197,7 +197,7 @@ class mpi_carrier final : public carrier, private outgoing_ring::user {
     bool watched = false;  // it and this node send each other signs of life
     bool active = false;
     bool debugged = false;  // it has said so: it may be silent
-    bool suspected = false;  // the first node was told
+    bool suspected = false;  // the first node was told, of more than silence
     // it has sent what cannot be, and is not listened to until the first node has decided
     bool damaged = false;
     std::vector<wire::unique_ptr<outgoing_ring>> rings;
@@ -212,6 +212,8 @@ class mpi_carrier final : public carrier, private outgoing_ring::user {
     std::uint64_t epoch = 0;  // of its last frame: so many it has told
     std::int64_t said_ns = 0;
     std::int64_t heard_ns = 0;
+    std::int64_t missed_ns = 0;  // the first node was told that it is silent
+    std::int64_t debugged_until_ns = 0;  // as it has said; while it is not debugged
     std::size_t turn = 0;  // of its rings
     std::vector<std::byte> names;  // that it has told
     std::vector<std::byte> coming_names;  // that it is telling
@@ -294,6 +296,7 @@ class mpi_carrier final : public carrier, private outgoing_ring::user {
   void refuse(peer& from, const fault& why);
   void watch(peer& p);
   void look_for_silent(std::int64_t now);
+  [[nodiscard]] bool may_be_silent(const peer& p) const;
   [[nodiscard]] mirror_ring* find_mirror(peer& from, std::uint32_t from_pe, std::uint32_t to_pe) noexcept;
   [[nodiscard]] bool has_sent_all() const;
   [[nodiscard]] bool has_blocks_in_library() const;

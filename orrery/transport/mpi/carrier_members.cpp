@@ -66,15 +66,28 @@ void mpi_carrier::give_sign(peer& to) { queue_news(to, node_news::here, map_.own
 
 // A node that was stopped itself cannot tell which ones were silent. The first node is to find by
 // itself who is silent for all.
+//
+// The first node may know of a debugger, and does nothing then. The debugger may have gone without
+// a word to this node, between which and the silent one the network is cut. So this node tells the
+// first one of silence again and again, whatever it knows itself of a debugger.
 void mpi_carrier::look_for_silent(std::int64_t now) {
   if (now - last_tick_ns_ > patience_ns_ / 2)
     for (peer& p : peers_) p.heard_ns = now;
   for (peer& p : peers_) {
-    const std::int64_t limit = map_.own() == 0 || p.node == 0 ? patience_ns_ : patience_ns_ + patience_ns_ / 2;
-    if (!p.watched || p.closed || p.left || p.suspected || p.debugged || now - p.heard_ns < limit) continue;
-    const double ms = static_cast<double>(limit) / 1e6;
+    const bool decides = map_.own() == 0 || p.node == 0;
+    const std::int64_t limit = decides ? patience_ns_ : patience_ns_ + patience_ns_ / 2;
+    if (!p.watched || p.closed || p.left || p.suspected || (decides && p.debugged)) continue;
+    if (now - std::max(p.heard_ns, p.missed_ns) < limit) continue;
+    p.missed_ns = now;
+    const double ms = static_cast<double>((now - p.heard_ns) / limit * limit) / 1e6;
     suspect(p.node, fmt::format("was silent for {} ms", ms), true);
   }
+}
+
+// Others may not have heard that a debugger holds it, or that it goes on without one. They tell
+// again if it stays silent.
+bool mpi_carrier::may_be_silent(const peer& p) const {
+  return p.debugged || time_() - p.debugged_until_ns < patience_ns_;
 }
 
 void mpi_carrier::queue_news(peer& to, node_news news, std::uint32_t about, std::string_view how, bool flag) {
@@ -94,6 +107,7 @@ mpi_carrier::fault mpi_carrier::receive_state(peer& from, const frame_reader::it
   switch (static_cast<node_news>(item.head.word)) {
     case node_news::here:
       watch(from);  // who gives signs of life waits for some
+      if (from.debugged && item.head.position == 0) from.debugged_until_ns = time_();
       from.debugged = item.head.position != 0;
       return {};
     case node_news::leaving:
@@ -107,8 +121,7 @@ mpi_carrier::fault mpi_carrier::receive_state(peer& from, const frame_reader::it
       return {};
     case node_news::suspect:
       if (map_.own() != 0 || about == 0 || about >= peers_.size() || about == from.node) break;
-      // The other node may not have heard yet that a debugger holds this one.
-      if (item.head.position == 0 || !peers_[about].debugged)
+      if (item.head.position == 0 || !may_be_silent(peers_[about]))
         suspect(about, fmt::format("{} (seen by node {})", text_of(item.payload), from.node));
       return {};
   }
@@ -130,7 +143,7 @@ void mpi_carrier::suspect(std::uint32_t node, std::string_view how, bool silent)
     evict(node, how);
     return;
   }
-  p.suspected = true;
+  p.suspected = !silent || node == 0;  // what is more than silence is not ignored, and told once
   if (node == 0) {
     fatal_(fmt::format("the first node of the world {}: node {} ends too", how, map_.own()));
     return;

@@ -138,6 +138,43 @@ TEST(machines_in_a_world, lose_one_that_is_stopped_after_its_debugger_has_gone) 
   EXPECT_EQ(c.at(0).lost(), std::vector<std::uint32_t>{2});
 }
 
+// The first node ignores that it is silent for another one, which is cut from it, as long as it has
+// a debugger. When that has gone, the other one says so again, whether it knew of the debugger.
+TEST(machines_in_a_world, lose_one_that_is_cut_from_another_when_its_debugger_has_gone) {
+  for (const bool knew : {false, true}) {
+    simulated_cluster c(4);
+    (void)c.at(1).talk_to(2);
+    (void)c.at(2).talk_to(1);
+    c.run_for(patience / 2);
+    if (!knew) c.cut(2, 1);
+    c.at(2).debugged = true;
+    c.run_for(patience / 2);
+    if (knew) c.cut(2, 1);
+    c.run_for(6 * patience);
+    EXPECT_TRUE(c.at(0).lost().empty()) << "in its debugger";
+    c.at(2).debugged = false;
+    c.run_for(4 * patience);
+    EXPECT_EQ(c.at(0).lost(), std::vector<std::uint32_t>{2}) << (knew ? "it knew" : "it did not know");
+    EXPECT_EQ(c.disagreement(), "");
+  }
+}
+
+TEST(machines_in_a_world, lose_one_that_is_killed_after_its_silence_was_ignored) {
+  simulated_cluster c(4);
+  (void)c.at(1).talk_to(2);
+  (void)c.at(2).talk_to(1);
+  c.run_for(patience / 2);
+  c.cut(2, 1);
+  c.at(2).debugged = true;
+  c.run_for(patience);
+  c.at(2).stopped = true;
+  c.run_for(4 * patience);
+  EXPECT_TRUE(c.at(0).lost().empty());
+  c.at(1).carrier().report_lost(2, "was killed by signal 9");
+  c.run_for(patience);
+  EXPECT_EQ(c.at(0).lost(), std::vector<std::uint32_t>{2});
+}
+
 // A report of its end still counts.
 TEST(machines_in_a_world, lose_one_that_is_killed_in_its_debugger) {
   simulated_cluster c(3);
