@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <new>
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -97,6 +98,19 @@ TEST(status_server, is_found_while_it_is_there) {
 TEST(status_server, that_has_ended_is_gone) {
   ASSERT_TRUE(status_server::start(some_nonce(), some_status_for));
   EXPECT_EQ(ask_for_status(some_nonce(), milliseconds(60'000)).error().code, transport_errc::gone);
+}
+TEST(status_server, goes_on_when_a_status_cannot_be_made) {
+  std::atomic<int> asked{0};
+  const auto server = status_server::start(some_nonce(), [&](bool) {
+    if (++asked < 3) throw std::bad_alloc();
+    return some_status();
+  });
+  ASSERT_TRUE(server);
+  ::testing::internal::CaptureStderr();
+  for (int i = 0; i < 2; ++i) EXPECT_FALSE(ask_for_status(some_nonce(), milliseconds(60'000)));
+  EXPECT_TRUE(ask_for_status(some_nonce(), milliseconds(60'000)));
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(),
+            "orrery: a tool that asks for the machines of this world is not told: std::bad_alloc\n");
 }
 TEST(status_server, there_is_one_for_a_world) {
   const auto first = status_server::start(some_nonce(), some_status_for);

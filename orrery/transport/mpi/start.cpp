@@ -175,7 +175,7 @@ result<wire::unique_ptr<mpi_world>> mpi_world::start(const mpi_launch& launch, c
     return internal::pass(met);
   }
   if (auto watched = made->watch_machine(); !watched) return internal::pass(watched);
-  if (auto told = made->tell_tools(); !told) return internal::pass(told);
+  made->tell_tools();
   return made;
 }
 

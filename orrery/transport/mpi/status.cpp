@@ -2,8 +2,11 @@
 // What a world of several machines tells tools of itself.
 #include <orrery/transport/mpi/world.hpp>
 
+#include <cstdio>
 #include <ctime>
 #include <utility>
+
+#include <fmt/format.h>
 
 namespace orrery::transport {
 
@@ -14,15 +17,15 @@ constexpr std::int64_t answer_patience_ns = 1'000'000'000;
 
 }  // namespace
 
-result<void> mpi_world::tell_tools() {
-  if (map_->at(node_).local_node != 0) return {};
+// The program runs without tools, too: a rank that ends for want of a socket would end all others.
+void mpi_world::tell_tools() {
+  if (map_->at(node_).local_node != 0) return;
   auto server = status_server::start(local_->nonce(), [this](bool names) { return find_status(names); });
   if (server) {
     status_server_ = std::move(*server);
   } else if (!local_->name().empty()) {
-    return std::unexpected(std::move(server.error()));
+    fmt::print(stderr, "orrery: node {} does not tell tools of other machines: {}\n", node_, server.error().message);
   }
-  return {};
 }
 
 // Called by the server's thread, which drives the carrier meanwhile: PEs may be in long methods,

@@ -7,7 +7,9 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <ctime>
+#include <exception>
 #include <span>
 #include <system_error>
 #include <utility>
@@ -70,9 +72,19 @@ void status_server::serve() {
     if (!internal::is_of_this_user(tool.get()) || !internal::set_patience(tool.get(), patience_with_tools)) continue;
     std::byte wish{};
     if (!internal::receive_all(tool.get(), std::span(&wish, 1))) continue;
-    const auto text = ask_(wish != std::byte{0}).encode();
+    answer(tool.get(), wish != std::byte{0});
+  }
+}
+
+// A status that cannot be made, for want of memory, is no end of the program: the tool gets nothing.
+void status_server::answer(int tool, bool names) noexcept {
+  try {
+    const auto text = ask_(names).encode();
     const std::uint64_t bytes = text.size();
-    if (internal::send_all(tool.get(), std::as_bytes(std::span(&bytes, 1)))) (void)internal::send_all(tool.get(), text);
+    if (internal::send_all(tool, std::as_bytes(std::span(&bytes, 1)))) (void)internal::send_all(tool, text);
+  } catch (const std::exception& e) {
+    if (std::exchange(has_complained_, true)) return;
+    std::fprintf(stderr, "orrery: a tool that asks for the machines of this world is not told: %s\n", e.what());
   }
 }
 

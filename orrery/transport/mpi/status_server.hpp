@@ -21,7 +21,8 @@ namespace orrery::transport {
 /// gets that; it asks again for the next. Nothing travels before somebody asks.
 ///
 /// Owned by the world, in the first node of each machine. A tool that does not read is given up
-/// after a second; others wait meanwhile.
+/// after a second; others wait meanwhile. A tool whose status cannot be made gets none, and the
+/// first such failure is one line on stderr.
 class status_server {
  public:
   /// Told whether the tool wants names.
@@ -35,9 +36,11 @@ class status_server {
  private:
   status_server(unique_fd socket, source ask);
   void serve();
+  void answer(int tool, bool names) noexcept;
 
   unique_fd socket_;
   source ask_;
+  bool has_complained_ = false;  // its thread's
   std::thread thread_;
 };
 

@@ -150,7 +150,7 @@ class mpi_world final : public transport::world {
   [[nodiscard]] result<void> begin(const mpi_config& config);
   [[nodiscard]] result<void> compare_clocks(std::span<const std::uint64_t> hosts);
   [[nodiscard]] result<void> watch_machine();
-  [[nodiscard]] result<void> tell_tools();
+  void tell_tools();
   [[nodiscard]] cluster_status find_status(bool names);
   /// 0 if clocks were not compared.
   [[nodiscard]] std::int64_t clock_offset_of(std::uint32_t node) const noexcept {
