@@ -5,6 +5,7 @@
 
 #include <orrery/array/array.hpp>
 #include <orrery/process/spread.hpp>
+#include <orrery/transport/mpi/launcher.hpp>
 
 #include <array>
 #include <cstdlib>
@@ -182,6 +183,9 @@ void cycle() {
   b->know(a);
   check_contains(thrown<deadlock_error>("a cycle of calls", [&] { (void)a->wait_for_other(); }), "wait_for_other");
 }
+
+// Programs that are started from a process are not taken for ranks.
+void no_launch() { check(!transport::find_mpi_launch(), "variables of the launcher are still set"); }
 
 // Nothing can ever happen again.
 void dead() { call<&await_nothing>(pe(last_pe())); }
@@ -395,6 +399,10 @@ TEST_P(over_mpi, starting_nodes_under_a_rank_is_refused) {
 TEST_P(over_mpi, ranks_are_worlds_of_their_own_if_the_user_says_so) {
   EXPECT_EQ(wrong_in(outcome("cycle", {2, 2, 1}, {"--orrery-mpi=off"})), "");
 }
+TEST_P(over_mpi, what_a_launcher_has_set_is_not_there_while_the_program_runs) {
+  EXPECT_EQ(wrong_in(outcome("no launch", {2, 1, 1})), "");
+  EXPECT_EQ(wrong_in(outcome("no launch", {2, 1, 1}, {"--orrery-mpi=off"})), "");
+}
 TEST_P(over_mpi, the_file_of_the_library_may_be_named) {
   const std::string file = GetParam() == "mpich" ? "libmpich.so.12" : "libmpi.so.40";
   EXPECT_EQ(wrong_in(outcome("messages", {2, 1, 1}, {"--orrery-mpi=" + file})), "");
@@ -503,6 +511,7 @@ int main(int argc, char** argv) {
        {"flooded", flooded},
        {"cycle", cycle},
        {"dead", dead},
+       {"no launch", no_launch},
        {"roles", with_roles},
        {"loss", loss}},
       {{"count", [](const args&) { count_role(); }}, {"fail", [](const args&) { throw 7; }}});

@@ -109,6 +109,8 @@ world_session open_world(const scheduler::node_settings& settings, const options
     if (const auto launch = launch_of(o)) return open_machines(*launch, o, arguments);
   if (const auto missed = transport::missed_launch(); missed && !s.launched && o.mpi != "off" && !o.quiet)
     std::fputs(fmt::format("orrery: {}\n", *missed).c_str(), stderr);
+  // Programs that are started from here are no ranks either.
+  if (o.mpi == "off") transport::forget_mpi_launch();
   if (!s.launched && o.nodes <= 1 && o.world.empty()) return s;
   const scheduler::own_vocabulary words;
   transport::world_config config = world_config_of(o, arguments, words);
