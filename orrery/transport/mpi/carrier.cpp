@@ -145,6 +145,7 @@ bool mpi_carrier::tick() noexcept {
   const bool any = work(true);
   if (misses_silent_) look_for_silent(now);
   if (now - rings_looked_at_ns_ >= idle_ring_ns) look_for_idle_rings(now);
+  (void)slow_memory_.is_busy();  // memory that came for a block which is lost goes back
   last_tick_ns_ = now;
   unlock(lock);
   return any;

@@ -136,7 +136,6 @@ bool mpi_carrier::ask_for_pieces(arrival& a) {
 
 std::optional<result<world::memory_block>> mpi_carrier::memory_for(const arrival& a) {
   if (a.there.bytes > pieces_on_their_way * map_.piece()) return slow_memory_.get(a.number, a.there.bytes);
-  if (slow_memory_.is_busy()) return {};
   return memory_(a.there.bytes);
 }
 

@@ -16,8 +16,8 @@ namespace orrery::transport {
 ///
 /// Problem: the system takes seconds to give some GiB of memory. A carrier that waits for it gives
 /// no sign of life meanwhile, and its node is taken for lost. So a thread waits, for one block at a
-/// time, and the carrier asks again. While it waits the heap of the node is locked, so the carrier
-/// asks for no other memory for blocks.
+/// time, and the carrier asks again. Smaller blocks have their memory at once: the arena is not
+/// locked while it is made for a large one.
 ///
 /// Owned by the carrier, used under its lock.
 class slow_memory {

@@ -114,33 +114,24 @@ auto too_large(std::uint64_t bytes, std::uint64_t limit) {
 
 result<arena::block> arena::allocate(std::uint64_t bytes) {
   if (bytes > std::min(limit_, size_of(max_order))) return too_large(bytes, limit_);
-  const std::scoped_lock lock{mutex_};
-  return find(pages_of(bytes));
+  guard lock{mutex_};
+  return find(lock, pages_of(bytes), false);
 }
 
 result<arena::block> arena::allocate_beyond(std::uint64_t bytes) {
   if (bytes > size_of(max_order)) return too_large(bytes, limit_);
-  const std::uint32_t pages = pages_of(bytes);
-  const std::scoped_lock lock{mutex_};
-  beyond_ += pages * page;
-  auto found = find(pages);
-  if (!found) {
-    beyond_ -= pages * page;
-    return found;
-  }
-  beyond_ += found->bytes - pages * page;
-  at(found->offset).beyond = true;
-  return found;
+  guard lock{mutex_};
+  return find(lock, pages_of(bytes), true);
 }
 
-result<arena::block> arena::find(std::uint32_t pages) {
+result<arena::block> arena::find(guard& lock, std::uint32_t pages, bool beyond) {
   const auto order = static_cast<unsigned>(std::bit_width(pages - 1U)) + min_order;
-  return idle_[order].empty() ? take_fresh(order, pages) : reuse(order, pages);
+  return idle_[order].empty() ? take_fresh(lock, order, pages, beyond) : reuse(lock, order, pages, beyond);
 }
 
 bool arena::release(std::uint64_t offset) {
   if (offset % page != 0 || offset >= memory_.size()) return false;
-  const std::scoped_lock lock{mutex_};
+  guard lock{mutex_};
   place& p = at(offset);
   if (p.state != use::taken) return false;
   p.state = use::idle;
@@ -151,7 +142,7 @@ bool arena::release(std::uint64_t offset) {
   if (p.beyond) {
     p.beyond = false;
     beyond_ -= p.pages * page;
-    while (in_use_ + idle_bytes_ > bound() && discard_coldest()) {
+    while (in_use_ + idle_bytes_ + making_ > bound() && discard_coldest(lock)) {
     }
   }
   return true;
@@ -165,8 +156,8 @@ std::uint64_t arena::block_bytes(std::uint64_t offset) const {
 }
 
 void arena::trim(std::uint64_t keep) {
-  const std::scoped_lock lock{mutex_};
-  while (idle_bytes_ > keep && discard_coldest()) {
+  guard lock{mutex_};
+  while (idle_bytes_ > keep && discard_coldest(lock)) {
   }
 }
 
@@ -176,55 +167,52 @@ arena::statistics arena::stats() const {
 }
 
 // The hottest place of that order, with more memory if it has too little.
-result<arena::block> arena::reuse(unsigned order, std::uint32_t pages) {
+result<arena::block> arena::reuse(guard& lock, unsigned order, std::uint32_t pages, bool beyond) {
   const std::uint64_t offset = idle_[order].back();
   idle_[order].pop_back();
-  place& p = at(offset);
+  const place p = at(offset);
   idle_bytes_ -= p.pages * page;
-  if (p.pages < pages) [[unlikely]] {
-    in_use_ += p.pages * page;  // so that make_room lets it alone
-    auto backed = back(offset, p.pages, pages);
-    in_use_ -= p.pages * page;
-    if (!backed) {
-      idle_[order].push_back(offset);
-      idle_bytes_ += p.pages * page;
-      return internal::pass(backed);
-    }
-    p.pages = pages;
+  if (p.pages >= pages) return hand_out(offset, order, p.pages, p.clean, beyond);
+  if (auto backed = back(lock, p, offset, pages, beyond ? (pages - p.pages) * page : 0); !backed) {
+    set(offset, p.pages, order, use::idle, p.clean);
+    idle_[order].push_back(offset);
+    idle_bytes_ += p.pages * page;
+    return internal::pass(backed);
   }
-  return hand_out(offset, order, p.pages, p.clean);
+  return hand_out(offset, order, pages, p.clean, beyond);
 }
 
 // A place that was vacant. Small ones are cut from a piece, the rest of which becomes idle.
-result<arena::block> arena::take_fresh(unsigned order, std::uint32_t pages) {
+result<arena::block> arena::take_fresh(guard& lock, unsigned order, std::uint32_t pages, bool beyond) {
   std::uint64_t offset = 0;
+  const auto make = [&](unsigned of, std::uint32_t to, std::uint64_t beyond_bytes) {
+    auto backed = back(lock, place{0, static_cast<std::uint8_t>(of), use::vacant, true, false}, offset, to,
+                       beyond_bytes);
+    if (!backed) make_vacant(offset, of);
+    return backed;
+  };
   if (order < piece_order) {
     const auto whole = static_cast<std::uint32_t>(size_of(order) / page);
+    const std::uint64_t beyond_bytes = beyond ? size_of(order) : 0;
     bool clean = true;
-    if (split_idle(order, offset, clean)) return hand_out(offset, order, whole, clean);
-    if (in_use_ + idle_bytes_ + size_of(piece_order) <= bound() && take_vacant(piece_order, offset)) {
-      if (auto backed = back(offset, 0, size_of(piece_order) / page); !backed) {
-        make_vacant(offset, piece_order);
-        return internal::pass(backed);
-      }
+    if (split_idle(order, offset, clean)) return hand_out(offset, order, whole, clean, beyond);
+    if (used() + size_of(piece_order) <= bound() + beyond_bytes && take_vacant(piece_order, offset)) {
+      if (auto made = make(piece_order, size_of(piece_order) / page, beyond_bytes); !made) return internal::pass(made);
       split(offset, piece_order, order, true);
-      return hand_out(offset, order, whole, true);
+      return hand_out(offset, order, whole, true, beyond);
     }
   }
   while (!take_vacant(order, offset)) {
     // Address space is in fragments: those that idle places hold may be what is missing.
-    if (!discard_coldest()) {
+    if (!discard_coldest(lock)) {
       return fail(transport_errc::no_space, 0,
                   "no {} bytes in a row are free in the shared memory of the node: {} of {} bytes "
                   "are in use, in fragments; raise its memory limit",
                   size_of(order), in_use_, limit_);
     }
   }
-  if (auto backed = back(offset, 0, pages); !backed) {
-    make_vacant(offset, order);
-    return internal::pass(backed);
-  }
-  return hand_out(offset, order, pages, true);
+  if (auto made = make(order, pages, beyond ? pages * page : 0); !made) return internal::pass(made);
+  return hand_out(offset, order, pages, true, beyond);
 }
 
 // Cuts the smallest idle place below a piece that is larger than needed.
@@ -253,42 +241,70 @@ void arena::split(std::uint64_t offset, unsigned from, unsigned to, bool clean) 
   }
 }
 
-// Asks the system for pages [from, to) of a place, within the limit.
-result<void> arena::back(std::uint64_t offset, std::uint32_t from, std::uint32_t to) {
-  const std::uint64_t bytes = (to - from) * page;
-  if (!make_room(bytes)) {
+// Asks the system for memory of a place that is in no list, so that it has `to` pages. All but
+// `beyond` bytes are within the limit. It is still in no list afterwards.
+result<void> arena::back(guard& lock, const place& from, std::uint64_t offset, std::uint32_t to, std::uint64_t beyond) {
+  const std::uint64_t bytes = (to - from.pages) * page;
+  set(offset, from.pages, from.order, use::making, from.clean);
+  making_ += from.pages * page;
+  if (!make_room(lock, bytes - beyond)) {
+    making_ -= from.pages * page;
     return fail(transport_errc::no_space, 0,
                 "{} more bytes of shared memory are over the node's limit: {} of {} bytes are in "
                 "messages that nobody has read; raise its memory limit or send less at a time",
                 bytes, in_use_, limit_);
   }
-  for (;;) {
-    auto backed = memory_.back(offset + from * page, bytes);
-    if (backed || !discard_coldest()) return backed;  // the system may do with what was idle
-  }
+  at(offset).pages = to;
+  making_ += bytes;
+  beyond_ += beyond;
+  result<void> backed;
+  do {
+    lock.unlock();
+    backed = memory_.back(offset + from.pages * page, bytes);
+    lock.lock();
+  } while (!backed && discard_coldest(lock));  // the system may do with what was idle
+  making_ -= to * page;
+  beyond_ -= beyond;
+  return backed;
 }
 
-bool arena::make_room(std::uint64_t bytes) {
-  while (bytes > bound() - std::min(bound(), in_use_ + idle_bytes_)) {
-    if (!discard_coldest()) return false;
+bool arena::make_room(guard& lock, std::uint64_t bytes) {
+  while (bytes > bound() - std::min(bound(), used())) {
+    if (!discard_coldest(lock)) return false;
   }
   return true;
 }
 
-// Takes from the largest order that has any: few system calls give much.
-bool arena::discard_coldest() {
+// Takes from the largest order that has any: few system calls give much. Where none has, but other
+// threads are at it, waits for one of them. False if that is no use either.
+bool arena::discard_coldest(guard& lock) {
   for (unsigned order = max_order; order >= min_order; --order) {
     auto& places = idle_[order];
     if (places.empty()) continue;
     const std::uint64_t offset = places.front();
-    const std::uint64_t bytes = at(offset).pages * page;
-    if (!memory_.discard(offset, bytes)) return false;
+    const place p = at(offset);
+    const std::uint64_t bytes = p.pages * page;
     places.erase(places.begin());
     idle_bytes_ -= bytes;
-    make_vacant(offset, order);
-    return true;
+    giving_ += bytes;
+    set(offset, p.pages, order, use::giving, p.clean);
+    lock.unlock();
+    const bool given = memory_.discard(offset, bytes);
+    lock.lock();
+    giving_ -= bytes;
+    if (given) {
+      make_vacant(offset, order);
+    } else {
+      set(offset, p.pages, order, use::idle, p.clean);
+      places.insert(places.begin(), offset);
+      idle_bytes_ += bytes;
+    }
+    given_back_.notify_all();
+    return given;
   }
-  return false;
+  if (giving_ == 0) return false;
+  given_back_.wait(lock);
+  return true;
 }
 
 bool arena::take_vacant(unsigned order, std::uint64_t& offset) {
@@ -326,9 +342,12 @@ void arena::set(std::uint64_t offset, std::uint32_t pages, unsigned order, use s
   at(offset) = place{pages, static_cast<std::uint8_t>(order), state, clean, false};
 }
 
-arena::block arena::hand_out(std::uint64_t offset, unsigned order, std::uint32_t pages, bool clean) noexcept {
+arena::block arena::hand_out(std::uint64_t offset, unsigned order, std::uint32_t pages, bool clean,
+                             bool beyond) noexcept {
   set(offset, pages, order, use::taken, false);
   in_use_ += pages * page;
+  at(offset).beyond = beyond;
+  if (beyond) beyond_ += pages * page;
   return {offset, pages * page, clean};
 }
 
@@ -337,6 +356,8 @@ bool arena::consistent() const {
   std::uint64_t offset = reserved_;
   std::uint64_t in_use = 0;
   std::uint64_t idle = 0;
+  std::uint64_t making = 0;
+  std::uint64_t giving = 0;
   std::array<std::size_t, orders> idle_count{};
   std::array<std::size_t, orders> vacant_count{};
   while (offset < memory_.size()) {
@@ -345,6 +366,8 @@ bool arena::consistent() const {
     if (p.order < min_order || p.order > max_order || offset % size_of(p.order) != 0) return false;
     if (p.pages * page > size_of(p.order)) return false;
     if (p.state == use::taken) in_use += p.pages * page;
+    if (p.state == use::making) making += p.pages * page;
+    if (p.state == use::giving) giving += p.pages * page;
     if (p.state == use::idle) {
       idle += p.pages * page;
       ++idle_count[p.order];
@@ -359,7 +382,8 @@ bool arena::consistent() const {
     if (idle_count[order] != idle_[order].size()) return false;
     if (vacant_count[order] != vacant_[order].size()) return false;
   }
-  return in_use == in_use_ && idle == idle_bytes_ && in_use + idle <= bound();  // I2
+  return in_use == in_use_ && idle == idle_bytes_ && making == making_ && giving == giving_ &&
+         in_use + idle + making <= bound();  // I2
 }
 
 }  // namespace orrery::transport

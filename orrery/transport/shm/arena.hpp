@@ -5,6 +5,7 @@
 #include <orrery/wire/unique_ptr.hpp>
 
 #include <array>
+#include <condition_variable>
 #include <cstdint>
 #include <mutex>
 #include <set>
@@ -26,14 +27,22 @@ namespace orrery::transport {
 // without memory are merged with their buddies. Memory goes back to the system when the limit is
 // reached or by trim().
 //
+// The system takes seconds to make some GiB of memory, or to take them back. Nobody holds the mutex
+// meanwhile: a carrier that waited for it would give no sign of life. A place on which the system
+// works is neither free nor in use; the thread that has asked for it is the only one that looks at
+// it.
+//
 // Ownership: lives as long as the segment, which it does not own. All calls are thread-safe; none
-// parks. A block that is used again costs one uncontended mutex and a few loads.
+// parks. One that finds no room waits for memory that another thread gives back. A block that is used again costs one uncontended mutex and a few loads.
 //
 // Invariants
 //   I1  A block is aligned to its place's size; no two places overlap.
-//   I2  The memory of all places, in use or idle, is never more than limit() and what
-//       allocate_beyond has given.
-//   I3  A place is in use, idle (has memory, waits to be used again) or vacant (has none).
+//   I2  The memory of all places, in use, idle or being made, is never more than limit() and what
+//       allocate_beyond has given. Memory is reserved before it is made. Memory that is being given
+//       back counts until the system has it, but not against allocate_beyond.
+//   I3  A place is in use, idle (has memory, waits to be used again), vacant (has none), or the
+//       system makes or takes back its memory. In the last two states it is in no list, is not
+//       merged with its buddy, and no block begins there for release().
 //   I4  What lies in the reserved range is never handed out.
 //
 // Glossary: *order* the logarithm of a place's size; *place* an aligned range of the segment.
@@ -87,10 +96,11 @@ class arena {
   [[nodiscard]] bool consistent() const;
 
  private:
-  enum class use : std::uint8_t { none = 0, vacant, idle, taken };
+  enum class use : std::uint8_t { none = 0, vacant, idle, taken, making, giving };
+  using guard = std::unique_lock<std::mutex>;
   /// Kept at the first page of a place; all zero elsewhere.
   struct place {
-    std::uint32_t pages;  // that have memory
+    std::uint32_t pages;  // that have memory, or will have it
     std::uint8_t order;
     use state;
     bool clean;  // all its memory is fresh
@@ -101,19 +111,22 @@ class arena {
     void operator()(place* p) const noexcept;
   };
 
-  [[nodiscard]] result<block> find(std::uint32_t pages);
+  // Those with a guard let go of it while the system works.
+  [[nodiscard]] result<block> find(guard& lock, std::uint32_t pages, bool beyond);
   [[nodiscard]] std::uint64_t bound() const noexcept { return limit_ + beyond_; }
-  [[nodiscard]] result<block> reuse(unsigned order, std::uint32_t pages);
-  [[nodiscard]] result<block> take_fresh(unsigned order, std::uint32_t pages);
-  [[nodiscard]] result<void> back(std::uint64_t offset, std::uint32_t from, std::uint32_t to);
+  [[nodiscard]] std::uint64_t used() const noexcept { return in_use_ + idle_bytes_ + making_ + giving_; }
+  [[nodiscard]] result<block> reuse(guard& lock, unsigned order, std::uint32_t pages, bool beyond);
+  [[nodiscard]] result<block> take_fresh(guard& lock, unsigned order, std::uint32_t pages, bool beyond);
+  [[nodiscard]] result<void> back(guard& lock, const place& from, std::uint64_t offset, std::uint32_t to,
+                                  std::uint64_t beyond);
   [[nodiscard]] bool split_idle(unsigned order, std::uint64_t& offset, bool& clean);
   void split(std::uint64_t offset, unsigned from, unsigned to, bool clean);
   [[nodiscard]] bool take_vacant(unsigned order, std::uint64_t& offset);
   void make_vacant(std::uint64_t offset, unsigned order);
-  bool make_room(std::uint64_t bytes);
-  bool discard_coldest();
+  bool make_room(guard& lock, std::uint64_t bytes);
+  bool discard_coldest(guard& lock);
   void set(std::uint64_t offset, std::uint32_t pages, unsigned order, use state, bool clean) noexcept;
-  block hand_out(std::uint64_t offset, unsigned order, std::uint32_t pages, bool clean) noexcept;
+  block hand_out(std::uint64_t offset, unsigned order, std::uint32_t pages, bool clean, bool beyond) noexcept;
   [[nodiscard]] place& at(std::uint64_t offset) const noexcept { return places_[offset >> min_order]; }
 
   const segment& memory_;
@@ -123,6 +136,9 @@ class arena {
   std::uint64_t in_use_ = 0;
   std::uint64_t beyond_ = 0;  // bytes in use that the limit does not count
   std::uint64_t idle_bytes_ = 0;
+  std::uint64_t making_ = 0;  // bytes of places on which the system works
+  std::uint64_t giving_ = 0;
+  std::condition_variable given_back_;
   wire::unique_ptr<place[], free_delete> places_;  // one for each page, touched lazily
   std::array<std::vector<std::uint64_t>, orders> idle_;  // the hottest is the last
   std::array<std::set<std::uint64_t>, orders> vacant_;

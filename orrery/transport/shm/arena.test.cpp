@@ -4,9 +4,14 @@
 
 #include <algorithm>
 #include <bit>
+#include <cerrno>
 #include <cstring>
+#include <functional>
+#include <future>
 #include <map>
+#include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <rapidcheck/gtest.h>
@@ -215,6 +220,91 @@ TEST_F(arena_test, serves_many_threads) {
   for (auto& t : threads) t.join();
   EXPECT_EQ(wrong, 0);
   EXPECT_EQ(a.blocks.stats().in_use, 0U);
+  EXPECT_TRUE(a.blocks.consistent());
+}
+
+/// A thread whose work is held in its first call of the system for memory.
+struct held_thread {
+  explicit held_thread(std::function<void()> work)
+      : thread_([this, work = std::move(work)] {
+          const bool holds = call.hold(SYS_fallocate);
+          can_.set_value(holds);
+          if (holds) work();
+        }) {}
+  /// False if this system cannot hold it.
+  [[nodiscard]] bool begins() {
+    const bool holds = can_.get_future().get();
+    if (holds) call.wait_for_call();
+    return holds;
+  }
+  void end() { thread_.join(); }
+
+  testing::held_system_call call;
+
+ private:
+  std::promise<bool> can_;
+  std::jthread thread_;
+};
+
+TEST_F(arena_test, serves_others_while_the_system_makes_memory_for_one) {
+  for (const int error : {0, ENOSPC}) {
+    arena_of a{64 * mib};
+    const auto idle = take(a.blocks.allocate(mib));
+    const auto used = take(a.blocks.allocate(2 * mib));
+    EXPECT_TRUE(a.blocks.release(idle.offset));
+    std::optional<result<arena::block>> made;
+    held_thread t{[&] { made.emplace(a.blocks.allocate(16 * mib)); }};
+    if (!t.begins()) {
+      t.end();
+      GTEST_SKIP() << "this system lets nobody hold calls";
+    }
+    EXPECT_TRUE(a.blocks.consistent());
+    EXPECT_EQ(a.blocks.stats().in_use, 2 * mib);
+    EXPECT_EQ(take(a.blocks.allocate(mib)).offset, idle.offset);
+    const auto more = take(a.blocks.allocate_beyond(4 * mib));
+    expect_error(a.blocks.allocate(48 * mib), transport_errc::no_space, {});  // what is made is reserved
+    EXPECT_TRUE(a.blocks.consistent());
+    t.call.go_on(error);
+    t.end();
+    ASSERT_TRUE(made);
+    if (error == 0) {
+      const auto b = take(std::move(*made));
+      EXPECT_TRUE(b.zeroed);
+      EXPECT_NE(b.offset, more.offset);
+      EXPECT_EQ(a.blocks.stats().in_use, 23 * mib);
+    } else {
+      expect_error(*made, transport_errc::no_space, {});
+      EXPECT_EQ(a.blocks.stats().in_use, 7 * mib);
+      EXPECT_EQ(take(a.blocks.allocate(48 * mib)).bytes, 48 * mib);
+    }
+    EXPECT_TRUE(a.blocks.release(used.offset));
+    EXPECT_TRUE(a.blocks.consistent());
+  }
+}
+
+TEST_F(arena_test, serves_others_while_the_system_takes_memory_back) {
+  arena_of a{32 * mib};
+  const auto idle = take(a.blocks.allocate(16 * mib));
+  EXPECT_TRUE(a.blocks.release(idle.offset));
+  held_thread t{[&] { a.blocks.trim(); }};
+  if (!t.begins()) {
+    t.end();
+    GTEST_SKIP() << "this system lets nobody hold calls";
+  }
+  EXPECT_TRUE(a.blocks.consistent());
+  EXPECT_FALSE(a.blocks.release(idle.offset));
+  const auto other_block = take(a.blocks.allocate(16 * mib));
+  EXPECT_NE(other_block.offset, idle.offset);
+  (void)take(a.blocks.allocate_beyond(8 * mib));
+  // There is room for it when that memory has gone, whether it waits for that or comes later.
+  std::optional<result<arena::block>> last;
+  std::jthread waits{[&] { last.emplace(a.blocks.allocate(16 * mib)); }};
+  t.call.go_on();
+  t.end();
+  waits.join();
+  ASSERT_TRUE(last);
+  EXPECT_TRUE(*last);
+  EXPECT_EQ(a.blocks.stats().in_use, 40 * mib);
   EXPECT_TRUE(a.blocks.consistent());
 }
 

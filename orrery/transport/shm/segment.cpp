@@ -3,6 +3,7 @@
 #include <orrery/transport/shm/segment.hpp>
 #include <orrery/transport/thread_limits.hpp>
 
+#include <algorithm>
 #include <cassert>
 #include <string>
 #include <utility>
@@ -29,6 +30,10 @@ namespace {
 
 // SEAL: so that nobody adds F_SEAL_FUTURE_WRITE, which would shut out nodes that come later.
 constexpr int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+
+// The system locks a file while it makes memory for it or takes it back. Other threads that want
+// some have their turn after so many bytes.
+constexpr std::uint64_t part = std::uint64_t{64} << 20;
 
 int make_memfd(const char* label) noexcept {
   const unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
@@ -163,23 +168,33 @@ result<segment> segment::map(unique_fd fd, std::uint64_t bytes, access mode, std
 
 result<void> segment::back(std::uint64_t offset, std::uint64_t bytes) const {
   assert(fd_ && offset <= size_ && bytes <= size_ - offset);
-  if (bytes == 0) return {};
-  if (retry([&] { return ::fallocate(fd_.get(), 0, static_cast<off_t>(offset), static_cast<off_t>(bytes)); }) == 0) {
-    return {};
+  const auto backed = [&](std::uint64_t at, std::uint64_t n) {
+    return retry([&] { return ::fallocate(fd_.get(), 0, static_cast<off_t>(offset + at), static_cast<off_t>(n)); }) ==
+           0;
+  };
+  for (std::uint64_t at = 0; at < bytes; at += part) {
+    if (backed(at, std::min(part, bytes - at))) continue;
+    const int error = errno;
+    if (at != 0) (void)discard(offset, at);
+    return fail(internal::code_of(error), error,
+                "{} bytes of shared memory are not to be had ({}); free memory, raise the limit of "
+                "the container, or lower the memory limit of the node",
+                bytes, internal::os_text(error));
   }
-  const int error = errno;
-  return fail(internal::code_of(error), error,
-              "{} bytes of shared memory are not to be had ({}); free memory, raise the limit of "
-              "the container, or lower the memory limit of the node",
-              bytes, internal::os_text(error));
+  return {};
 }
 
 bool segment::discard(std::uint64_t offset, std::uint64_t bytes) const noexcept {
   assert(fd_ && offset <= size_ && bytes <= size_ - offset);
-  return retry([&] {
-           return ::fallocate(fd_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
-                              static_cast<off_t>(bytes));
-         }) == 0;
+  for (std::uint64_t at = 0; at < bytes; at += part) {
+    const std::uint64_t n = std::min(part, bytes - at);
+    if (retry([&] {
+          return ::fallocate(fd_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset + at),
+                             static_cast<off_t>(n));
+        }) != 0)
+      return false;
+  }
+  return true;
 }
 
 }  // namespace orrery::transport

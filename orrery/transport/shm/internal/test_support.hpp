@@ -9,6 +9,7 @@
 
 #include <csignal>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -23,6 +24,7 @@
 #include <gtest/gtest.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -115,6 +117,43 @@ inline void fail_system_call(long call, int error) {
   ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   if (::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) ::_exit(77);
 }
+
+/// Holds the calls of the system that one thread makes, until the test lets them go on.
+class held_system_call {
+ public:
+  /// On the thread whose calls `call` are held from now on. False if this system cannot do that.
+  [[nodiscard]] bool hold(long call) {
+    sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<unsigned>(call), 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    sock_fprog program{.len = 4, .filter = code};
+    ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    listener_ = unique_fd{static_cast<int>(
+        ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &program))};
+    return static_cast<bool>(listener_);
+  }
+  /// On another thread: returns when such a call has begun.
+  void wait_for_call() {
+    seccomp_notif begun{};
+    ASSERT_EQ(::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_RECV, &begun), 0);
+    id_ = begun.id;
+  }
+  /// The call fails with that error; 0: the system does it.
+  void go_on(int error = 0) {
+    seccomp_notif_resp answer{};
+    answer.id = id_;
+    answer.error = -error;
+    answer.flags = error == 0 ? SECCOMP_USER_NOTIF_FLAG_CONTINUE : 0;
+    ASSERT_EQ(::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_SEND, &answer), 0);
+  }
+
+ private:
+  unique_fd listener_;
+  std::uint64_t id_ = 0;
+};
 
 /// Becomes a user without rights; false if this test does not run as root.
 inline bool become_nobody() {
