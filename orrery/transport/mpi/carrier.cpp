@@ -191,9 +191,10 @@ bool mpi_carrier::has_sent_all() const {
   });
 }
 
-void mpi_carrier::end() noexcept {
+bool mpi_carrier::end() noexcept {
   const std::scoped_lock lock{mutex_};
   for (posted_receive& r : pool_) engine_.cancel(r.request);
+  return !keeps_memory_ && !has_blocks_in_library();
 }
 
 // --- rings ---------------------------------------------------------------------------------------

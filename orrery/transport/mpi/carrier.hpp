@@ -71,6 +71,8 @@ enum class node_news : std::uint64_t {
 ///       many those are; one that says less than an earlier frame of its sender, or more than the
 ///       sender has told, is refused.
 ///   I5  To a node that is not active nothing is to be sent, and nothing is on its way.
+///   I6  Memory of a receive that the library has not ended is not used for anything else: that of a
+///       block whose sender is gone is never given back.
 class mpi_carrier final : public carrier, private outgoing_ring::user {
  public:
   using clock = std::function<std::int64_t()>;
@@ -127,8 +129,9 @@ class mpi_carrier final : public carrier, private outgoing_ring::user {
   void pe_sleeps() noexcept override;
   void pe_woke() noexcept override;
   void reclaim_rings(std::uint32_t pe) noexcept override;
-  /// Receives nothing more. The last call.
-  void end() noexcept;
+  /// Receives nothing more. The last call. False if the library may still write into memory of this
+  /// node, which has to stay then.
+  [[nodiscard]] bool end() noexcept;
 
   /// A ring of a PE of this node to one of another machine.
   void add_ring(std::uint32_t from, std::uint32_t to, std::uint64_t offset, ring_header& header);
@@ -270,6 +273,7 @@ class mpi_carrier final : public carrier, private outgoing_ring::user {
   [[nodiscard]] bool ask_for_pieces(arrival& a);
   [[nodiscard]] std::optional<result<world::memory_block>> memory_for(const arrival& a);
   void forget_arrivals_of(std::uint32_t node);
+  void keep_memory_of(const arrival& a);
   [[nodiscard]] engine::outcome look_at(arrival& a);
   void wait_for_memory(const arrival& a, std::string_view why);
   void show(mirror_ring& m);
@@ -338,6 +342,7 @@ class mpi_carrier final : public carrier, private outgoing_ring::user {
   slow_memory slow_memory_;
   std::vector<eviction> evictions_;
   std::unordered_map<std::uint64_t, guest_block> guests_;  // by offset
+  bool keeps_memory_ = false;  // of blocks that came in part: the library may write there
   std::vector<frame> spare_;
   std::set<std::uint32_t> asked_;  // nodes that have not answered in this round
   std::uint64_t round_ = 0;

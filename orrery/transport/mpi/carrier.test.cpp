@@ -434,6 +434,40 @@ TEST(a_carrier, gives_memory_back_whose_block_does_not_come_any_more) {
   EXPECT_EQ(memory->memory().stats().in_use, before);
 }
 
+TEST(a_carrier, keeps_memory_of_blocks_into_which_the_library_may_still_write) {
+  for (const bool lost : {false, true}) {
+    const auto memory = own_memory();
+    const std::uint64_t before = memory->memory().stats().in_use;
+    first_node n(*memory);
+    frame f = opening();
+    add_block(f, 0, 8192);
+    n.bring(f.finish());
+    ASSERT_EQ(n.engine.pieces.size(), 1);
+    if (lost) {
+      n.carrier.report_lost(1, "was killed");
+    } else {
+      frame last;
+      last.begin(1);
+      last.add({section_kind::state, 0, 1, 0, 0, static_cast<std::uint64_t>(node_news::left)});
+      n.bring(last.finish());
+    }
+    n.carrier.release_memory_of(1);
+    EXPECT_EQ(memory->memory().stats().in_use, before + 8192) << (lost ? "lost" : "left");
+    EXPECT_FALSE(n.carrier.end());
+  }
+}
+TEST(a_carrier, keeps_no_memory_when_all_blocks_have_come) {
+  const auto memory = own_memory();
+  first_node n(*memory);
+  n.engine.blocks_are_there = true;
+  frame f = opening();
+  add_block(f, 0, 8192);
+  n.bring(f.finish());
+  while (n.carrier.drive()) {
+  }
+  EXPECT_TRUE(n.carrier.end());
+}
+
 TEST(a_block, travels_in_pieces_that_every_library_can_count) {
   constexpr std::uint64_t gib = std::uint64_t{1} << 30;
   for (const std::uint64_t bytes : {std::uint64_t{1}, gib - 1, gib, 2 * gib - 1, 2 * gib, 2 * gib + 1, 5 * gib}) {

@@ -83,7 +83,7 @@ mpi_carrier::fault mpi_carrier::receive_block(peer& from, const frame_reader::it
   arrivals_.push_back(
       {arrivals_so_far_++, from.node, m, s.position, ref, static_cast<int>(s.word), time_(), std::nullopt, {}, {}});
   if (may_begin(arrivals_.back()) && !begin_arrival(arrivals_.back())) {
-    guests_.erase(*arrivals_.back().offset);
+    keep_memory_of(arrivals_.back());
     arrivals_.pop_back();
     return fmt::format("a block that cannot be received: {}", engine_.error());
   }
@@ -95,8 +95,9 @@ mpi_carrier::fault mpi_carrier::receive_block(peer& from, const frame_reader::it
 
 // Tags come again, and the library matches messages of one tag with receives in their order. So the
 // blocks of a node begin in their order, and none before all pieces of an earlier one with its tag
-// are asked for.
+// are asked for. Receives of a block that was refused may be open yet, so none begins after it.
 bool mpi_carrier::may_begin(const arrival& a) const {
+  if (peers_[a.node].damaged) return false;
   for (const arrival& earlier : arrivals_) {
     if (&earlier == &a) break;
     if (earlier.node == a.node && (!earlier.offset || (earlier.tag == a.tag && !earlier.awaited.empty()))) return false;
@@ -141,9 +142,19 @@ std::optional<result<world::memory_block>> mpi_carrier::memory_for(const arrival
 
 void mpi_carrier::forget_arrivals_of(std::uint32_t node) {
   std::erase_if(arrivals_, [&](const arrival& a) {
-    if (a.node == node) slow_memory_.forget(a.number);
-    return a.node == node;
+    if (a.node != node) return false;
+    slow_memory_.forget(a.number);
+    keep_memory_of(a);
+    return true;
   });
+}
+
+// The library may write there as long as it holds the requests (I6). To end them is no way out: some
+// libraries do not return from that when the sender is lost.
+void mpi_carrier::keep_memory_of(const arrival& a) {
+  if (!a.offset) return;
+  guests_.erase(*a.offset);
+  keeps_memory_ = true;
 }
 
 void mpi_carrier::wait_for_memory(const arrival& a, std::string_view why) {
@@ -196,7 +207,7 @@ bool mpi_carrier::finish_arrivals() {
       show(*a->into);
       any = true;
     } else {
-      guests_.erase(*a->offset);  // the library may still write there: it is not used again
+      keep_memory_of(*a);
     }
     a = arrivals_.erase(a);
     if (now == engine::outcome::done) continue;

@@ -167,9 +167,6 @@ void mpi_carrier::evict(std::uint32_t node, std::string_view how) {
   p.controls.clear();
   p.pieces.clear();
   forget_question(node);
-  // The library may write into their memory as long as it holds the requests: it is not used again.
-  for (const arrival& a : arrivals_)
-    if (a.node == node && a.offset) guests_.erase(*a.offset);
   forget_arrivals_of(node);
   members_.change(node, node_state::dead, how);
   if (map_.own() == 0)

@@ -67,6 +67,12 @@ mpi_world::mpi_world() = default;
 mpi_world::~mpi_world() {
   leave();
   stop_helping();
+  if (!keeps_memory_) return;
+  // The program may have started MPI itself, and goes on with it.
+  local_->leave();
+  (void)carrier_.release();
+  (void)late_.release();
+  (void)local_.release();
 }
 
 result<wire::unique_ptr<membership_watch>> mpi_world::watch(membership_observer& observer) {
@@ -82,6 +88,7 @@ result<void> mpi_world::begin(const mpi_config& config) {
   }
   carrier_ = wire::make_unique<mpi_carrier>(*by, *local_, *map_, *members_, config.patience.count(), end_at_once);
   carrier_->look_for_debugger(is_debugged);
+  keeps_memory_ = true;
   if (!carrier_->begin()) return std::unexpected(transport_error{transport_errc::system, 0, library_->error()});
   // A child of fork() must not answer in the name of its parent.
   if (const auto own = local_->map(local_->node())) (void)madvise(own->data(), own->size(), MADV_DONTFORK);
@@ -256,7 +263,7 @@ void mpi_world::leave() noexcept {
   local_watch_.reset();
   local_->leave();
   if (all && !members_->has_lost_some()) {
-    carrier_->end();
+    keeps_memory_ = !carrier_->end();
     library_->finish();
     return;
   }

@@ -198,6 +198,7 @@ class mpi_world final : public transport::world {
   std::atomic<bool> helps_{false};
   std::atomic<bool> leaving_{false};
   std::atomic<bool> left_{true};
+  bool keeps_memory_ = false;  // the library may still write there, so it stays when this is gone
 };
 
 }  // namespace orrery::transport
