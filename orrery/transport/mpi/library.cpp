@@ -157,6 +157,9 @@ result<std::vector<std::byte>> mpi_library::broadcast(std::vector<std::byte> own
   const library_watch::visit v(watch_, library_watch::kind::starting, "MPI_Bcast");
   auto bytes = static_cast<std::uint32_t>(own.size());
   int e = calls_->broadcast(&bytes, sizeof bytes, root);
+  constexpr std::uint32_t most = 1U << 30;  // MPI counts with 31 bits
+  if (e == 0 && bytes > most)
+    return fail(transport_errc::damaged, 0, "rank {} has {} bytes to say, which cannot be", root, bytes);
   if (e == 0) {
     own.resize(bytes);
     e = calls_->broadcast(own.data(), bytes, root);

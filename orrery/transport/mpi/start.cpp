@@ -2,6 +2,7 @@
 // How a world of several machines starts: who is where, the memory of each machine, and then the
 // carrier. Ranks tell each other by all-gathers, so that all go on, or all fail.
 #include <orrery/transport/mpi/clock_comparison.hpp>
+#include <orrery/transport/mpi/fixed_text.hpp>
 #include <orrery/transport/mpi/world.hpp>
 
 #include <orrery/transport/shm/internal/fail.hpp>
@@ -43,9 +44,9 @@ struct introduction {
   std::uint64_t ring = 0;
   std::uint64_t piece = 0;  // of a block
   std::int32_t pid = 0;
-  char name[64] = {};  // of the world: the first rank's counts
-  char program[64] = {};
-  char host_name[64] = {};
+  fixed_text<64> name;  // of the world: the first rank's counts
+  fixed_text<64> program;
+  fixed_text<64> host_name;
 };
 
 /// Where the shared memory of a machine is: said by its first rank.
@@ -57,12 +58,8 @@ struct memory_place {
 
 struct verdict {
   std::uint32_t failed = 0;
-  char text[508] = {};
+  fixed_text<508> text;
 };
-
-void put(char* to, std::size_t room, std::string_view text) {
-  std::memcpy(to, text.data(), std::min(text.size(), room - 1));
-}
 
 template <class T>
 result<std::vector<T>> gather(mpi_library& library, const T& own) {
@@ -85,8 +82,8 @@ std::uint64_t host_number(std::string_view name) {
 introduction introduce(const mpi_config& config) {
   introduction own;
   const std::string name = own_host();
-  put(own.host_name, sizeof own.host_name, name);
-  put(own.program, sizeof own.program, config.node.program);
+  own.host_name.set(name);
+  own.program.set(config.node.program);
   own.host = host_number(name);
   own.vocabulary = config.node.words != nullptr ? config.node.words->id : config.node.build_id;
   cpu_set_t cpus;
@@ -99,7 +96,7 @@ introduction introduce(const mpi_config& config) {
   own.piece = config.piece;
   own.is_traced = config.traced ? 1 : 0;
   own.pid = ::getpid();
-  put(own.name, sizeof own.name, config.name);
+  own.name.set(config.name);
   std::random_device random;
   own.number = std::uint64_t{random()} << 32 | random();
   own.memory = arena::segment_bytes(config.node.memory_limit != 0 ? config.node.memory_limit : arena::default_limit());
@@ -110,11 +107,11 @@ result<void> check(const std::vector<introduction>& all, std::uint32_t own) {
   for (std::uint32_t r = 0; r < all.size(); ++r) {
     if (all[r].version != all[own].version || all[r].machine_ranks != all[own].machine_ranks ||
         all[r].piece != all[own].piece || all[r].is_traced != all[own].is_traced ||
-        std::string_view(all[r].name) != all[own].name)
+        all[r].name.view() != all[own].name.view())
       return fail(transport_errc::different_build, 0,
                   "rank {} (program '{}') and rank {} (program '{}') have another version of Orrery, or other options; "
                   "build them from one version and start them with the same options",
-                  r, all[r].program, own, all[own].program);
+                  r, all[r].program.view(), own, all[own].program.view());
   }
   return {};
 }
@@ -125,7 +122,7 @@ std::string name_on_host(const std::vector<introduction>& all, const std::vector
   std::set<std::uint32_t> before;
   for (std::uint32_t r = 0; r < all.size(); ++r)
     if (all[r].host == all[own].host && places[r].machine < places[own].machine) before.insert(places[r].machine);
-  const std::string name = all[own].name;
+  const std::string name = all[own].name.str();
   return name.empty() || before.empty() ? name : fmt::format("{}.{}", name, before.size() + 1);
 }
 
@@ -184,13 +181,13 @@ result<void> mpi_world::agree(const result<void>& own) {
   verdict mine;
   if (!own) {
     mine.failed = 1;
-    put(mine.text, sizeof mine.text, own.error().message);
+    mine.text.set(own.error().message);
   }
   auto all = gather(*library_, mine);
   if (!all) return internal::pass(all);
   if (!own) return own;
   for (std::uint32_t r = 0; r < all->size(); ++r)
-    if ((*all)[r].failed != 0) return fail(transport_errc::system, 0, "rank {} cannot start: {}", r, (*all)[r].text);
+    if ((*all)[r].failed != 0) return fail(transport_errc::system, 0, "rank {} cannot start: {}", r, (*all)[r].text.view());
   return {};
 }
 
@@ -201,7 +198,7 @@ result<void> mpi_world::meet(const mpi_config& config) {
   if (auto good = check(*all, node_); !good) return good;
   if (config.node.words != nullptr) {
     std::vector<program_of_rank> programs;
-    for (const introduction& i : *all) programs.push_back({i.program, i.vocabulary});
+    for (const introduction& i : *all) programs.push_back({i.program.str(), i.vocabulary});
     if (auto numbered = number_words(*config.node.words, programs); !numbered) return numbered;
   }
   auto places = place(*all);
@@ -209,7 +206,7 @@ result<void> mpi_world::meet(const mpi_config& config) {
   pe_count_ = places[node_].pe_count;
   for (const auto& p : places) machines_ = std::max(machines_, p.machine + 1);
   hosts_.resize(machines_);
-  for (std::uint32_t r = 0; r < all->size(); ++r) hosts_[places[r].machine] = (*all)[r].host_name;
+  for (std::uint32_t r = 0; r < all->size(); ++r) hosts_[places[r].machine] = (*all)[r].host_name.str();
   crowd_ = {0, 0};
   for (std::uint32_t r = 0; r < all->size(); ++r) {
     if ((*all)[r].host != (*all)[node_].host) continue;
@@ -220,10 +217,10 @@ result<void> mpi_world::meet(const mpi_config& config) {
   traced_ = config.traced;
   for (const introduction& i : *all) {
     const auto is_same = [&](const introduction& j) {
-      return j.vocabulary == i.vocabulary && std::string_view(j.program) == i.program;
+      return j.vocabulary == i.vocabulary && j.program.view() == i.program.view();
     };
     const auto first = std::ranges::find_if(*all, is_same) - all->begin();
-    programs_.push_back({i.program, i.pid, static_cast<std::uint32_t>(first)});
+    programs_.push_back({i.program.str(), i.pid, static_cast<std::uint32_t>(first)});
     other_programs_ = other_programs_ || first != 0;
   }
   if (traced_ || !config.name.empty()) {

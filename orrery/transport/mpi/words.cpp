@@ -5,9 +5,12 @@
 #include <orrery/transport/mpi/world.hpp>
 #include <orrery/transport/shm/internal/fail.hpp>
 #include <orrery/transport/shm/registry.hpp>
+#include <orrery/wire/error.hpp>
 #include <orrery/wire/serialize.hpp>
 
 #include <algorithm>
+#include <optional>
+#include <span>
 
 namespace orrery::transport {
 
@@ -45,6 +48,22 @@ std::vector<std::byte> packed(const vocabulary& v) {
   return bytes;
 }
 
+// Nothing if it cannot be: another rank may have sent anything. The registry cuts texts that are too
+// long for it.
+std::optional<sent_vocabulary> received(std::span<const std::byte> bytes) {
+  try {
+    reader r(bytes);
+    auto s = read<sent_vocabulary>(r);
+    r.finish();
+    const auto names_types = [&](const sent_word& w) {
+      return std::ranges::all_of(w.types, [&](std::uint32_t t) { return t < s.types.size(); });
+    };
+    if (std::ranges::all_of(s.words, names_types)) return s;
+  } catch (const error&) {
+  }
+  return std::nullopt;
+}
+
 vocabulary unpacked(const sent_vocabulary& s) {
   vocabulary v;
   v.id = s.id;
@@ -68,9 +87,10 @@ result<void> mpi_world::number_words(const vocabulary& own, const std::vector<pr
     known.push_back(program.vocabulary);
     auto bytes = library_->broadcast(rank == node_ ? packed(own) : std::vector<std::byte>{}, rank);
     if (!bytes) return internal::pass(bytes);
-    reader r(*bytes);
-    const auto sent = read<sent_vocabulary>(r);
-    const auto entered = registry.enter(unpacked(sent), [&](std::uint32_t place) {
+    const auto sent = received(*bytes);
+    if (!sent)
+      return fail(transport_errc::damaged, 0, "what program '{}' of rank {} knows came damaged", program.name, rank);
+    const auto entered = registry.enter(unpacked(*sent), [&](std::uint32_t place) {
       return place < users.size() ? std::optional(users[place]) : std::nullopt;
     });
     if (!entered)
