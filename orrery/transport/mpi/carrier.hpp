@@ -71,8 +71,8 @@ enum class node_news : std::uint64_t {
 ///       many those are; one that says less than an earlier frame of its sender, or more than the
 ///       sender has told, is refused.
 ///   I5  To a node that is not active nothing is to be sent, and nothing is on its way.
-///   I6  Memory of a receive that the library has not ended is not used for anything else: that of a
-///       block whose sender is gone is never given back.
+///   I6  Memory of a receive that the library has not ended is not used for anything else: that of
+///       a block whose sender is gone is never given back.
 class mpi_carrier final : public carrier, private outgoing_ring::user {
  public:
   using clock = std::function<std::int64_t()>;

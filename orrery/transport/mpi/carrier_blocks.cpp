@@ -149,8 +149,8 @@ void mpi_carrier::forget_arrivals_of(std::uint32_t node) {
   });
 }
 
-// The library may write there as long as it holds the requests (I6). To end them is no way out: some
-// libraries do not return from that when the sender is lost.
+// The library may write there as long as it holds the requests (I6). To end them is no way out:
+// some libraries do not return from that when the sender is lost.
 void mpi_carrier::keep_memory_of(const arrival& a) {
   if (!a.offset) return;
   guests_.erase(*a.offset);

@@ -11,8 +11,8 @@ namespace orrery::transport {
 
 /// A short text in a message of fixed size, such as the name of a host: what is longer is cut.
 ///
-/// It may have come from another rank, which may have written into all of its bytes. So nobody looks
-/// for its end behind them.
+/// It may have come from another rank, which may have written into all of its bytes. So nobody
+/// looks for its end behind them.
 template <std::size_t Room>
 struct fixed_text {
   char bytes[Room] = {};

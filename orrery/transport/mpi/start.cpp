@@ -187,7 +187,8 @@ result<void> mpi_world::agree(const result<void>& own) {
   if (!all) return internal::pass(all);
   if (!own) return own;
   for (std::uint32_t r = 0; r < all->size(); ++r)
-    if ((*all)[r].failed != 0) return fail(transport_errc::system, 0, "rank {} cannot start: {}", r, (*all)[r].text.view());
+    if ((*all)[r].failed != 0)
+      return fail(transport_errc::system, 0, "rank {} cannot start: {}", r, (*all)[r].text.view());
   return {};
 }
 

@@ -76,7 +76,7 @@ void status_server::serve() {
   }
 }
 
-// A status that cannot be made, for want of memory, is no end of the program: the tool gets nothing.
+// A status that cannot be made, for want of memory, does not end the program: the tool gets none.
 void status_server::answer(int tool, bool names) noexcept {
   try {
     const auto text = ask_(names).encode();

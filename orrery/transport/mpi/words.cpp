@@ -48,8 +48,8 @@ std::vector<std::byte> packed(const vocabulary& v) {
   return bytes;
 }
 
-// Nothing if it cannot be: another rank may have sent anything. The registry cuts texts that are too
-// long for it.
+// Nothing if it cannot be: another rank may have sent anything. The registry leaves out texts that
+// are too long for it.
 std::optional<sent_vocabulary> received(std::span<const std::byte> bytes) {
   try {
     reader r(bytes);

@@ -186,8 +186,8 @@ result<arena::block> arena::reuse(guard& lock, unsigned order, std::uint32_t pag
 result<arena::block> arena::take_fresh(guard& lock, unsigned order, std::uint32_t pages, bool beyond) {
   std::uint64_t offset = 0;
   const auto make = [&](unsigned of, std::uint32_t to, std::uint64_t beyond_bytes) {
-    auto backed = back(lock, place{0, static_cast<std::uint8_t>(of), use::vacant, true, false}, offset, to,
-                       beyond_bytes);
+    auto backed =
+        back(lock, place{0, static_cast<std::uint8_t>(of), use::vacant, true, false}, offset, to, beyond_bytes);
     if (!backed) make_vacant(offset, of);
     return backed;
   };

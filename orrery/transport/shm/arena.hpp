@@ -33,7 +33,8 @@ namespace orrery::transport {
 // it.
 //
 // Ownership: lives as long as the segment, which it does not own. All calls are thread-safe; none
-// parks. One that finds no room waits for memory that another thread gives back. A block that is used again costs one uncontended mutex and a few loads.
+// parks its fiber. A thread that finds no room waits for memory that another thread gives back. A
+// block that is used again costs one uncontended mutex and a few loads.
 //
 // Invariants
 //   I1  A block is aligned to its place's size; no two places overlap.

@@ -51,8 +51,8 @@ class segment {
   /// close-on-exec.
   [[nodiscard]] static result<segment> adopt(unique_fd fd, std::uint64_t bytes, std::string_view what);
 
-  /// Gives memory to a range. Cheap where it has it already. The system locks the file meanwhile, so
-  /// a large range has it in parts. If that fails, one above 64 MiB may lose what it had.
+  /// Gives memory to a range. Cheap where it has it already. The system locks the file meanwhile,
+  /// so a large range has it in parts. If that fails, one above 64 MiB may lose what it had.
   [[nodiscard]] result<void> back(std::uint64_t offset, std::uint64_t bytes) const;
   /// Takes the memory of a range of whole pages away again; it reads as zero afterwards.
   bool discard(std::uint64_t offset, std::uint64_t bytes) const noexcept;

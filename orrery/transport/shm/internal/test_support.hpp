@@ -131,8 +131,8 @@ class held_system_call {
     };
     sock_fprog program{.len = 4, .filter = code};
     ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-    listener_ = unique_fd{static_cast<int>(
-        ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &program))};
+    listener_ = unique_fd{
+        static_cast<int>(::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &program))};
     return static_cast<bool>(listener_);
   }
   /// On another thread: returns when such a call has begun.
