@@ -76,10 +76,9 @@ void throw_other_pe(const scheduler::sink& k) {
                     fmt::format("future: it belongs to PE {} and was used on PE {}", k.home, here_pe().id()));
 }
 
-void require_nobody_waits(const scheduler::sink& k, bool continued) {
-  if (k.waiter != nullptr || continued)
-    throw usage_error(errc::bad_argument,
-                      "future: another method or coroutine waits for it already; only one can, and gets the result");
+void throw_awaited() {
+  throw usage_error(errc::bad_argument,
+                    "future: another method or coroutine waits for it already; only one can, and gets the result");
 }
 
 void resume_coroutine(pe&, future_state_base& s) {

@@ -28,6 +28,7 @@ struct future_state_base {
   std::uint32_t holders = 1;
   bool queued = false;  ///< the continuation is in the run queue
   bool taken = false;  ///< nobody has to be told of its exception
+  bool awaited = false;  ///< a method or coroutine waits for it, or has not gone on since
   void (*continuation)(pe&, future_state_base&) = nullptr;  ///< then, when_all, co_await
   void* continuation_data = nullptr;
   void (*destroy)(future_state_base*) noexcept = nullptr;
@@ -152,9 +153,21 @@ inline void require_same_pe(const scheduler::sink& k) {
     throw_other_pe(k);
   if (k.state != scheduler::sink::status::waiting) here->order().take_result(k);
 }
-/// Throws usage_error if a method, or (`continued`) a coroutine, waits for the result already: it
-/// would never be woken.
-void require_nobody_waits(const scheduler::sink& k, bool continued);
+[[noreturn]] void throw_awaited();
+/// Throws usage_error if a method or coroutine waits for the result already: it would never be
+/// woken, or would find no result.
+inline void require_free(const future_state_base& s) {
+  if (s.awaited) [[unlikely]]
+    throw_awaited();
+}
+/// While it lives, the running method waits for the result.
+struct result_wait {
+  future_state_base& of;
+  explicit result_wait(future_state_base& s) noexcept : of(s) { of.awaited = true; }
+  result_wait(const result_wait&) = delete;
+  result_wait& operator=(const result_wait&) = delete;
+  ~result_wait() { of.awaited = false; }
+};
 /// The fiber that the caller runs on.
 [[nodiscard]] const scheduler::fiber* running_fiber(const pe& self) noexcept;
 /// The wait behind `s` is for something else now: a probe is to follow it from its waiter.
@@ -218,7 +231,7 @@ class [[nodiscard]] future {
     if (!ready()) {
       detail::pe& self = detail::here_pe();
       self.require_process();
-      detail::require_nobody_waits(*state_, state_->continuation != nullptr);
+      const detail::result_wait here(*state_);
       self.wait(*state_);
     }
   }
@@ -228,7 +241,7 @@ class [[nodiscard]] future {
     if (ready()) return true;
     detail::pe& self = detail::here_pe();
     self.require_process();
-    detail::require_nobody_waits(*state_, state_->continuation != nullptr);
+    const detail::result_wait here(*state_);
     return self.wait_until(*state_, detail::deadline_after(d));
   }
   /// The result, once: parks until it is there, rethrows what the call ended with. The future is
@@ -242,7 +255,8 @@ class [[nodiscard]] future {
   /// future of what f returns. f runs as a process of its own, which may call others and wait; if
   /// the result is there already it runs at once, in the caller. An exception of the call passes f
   /// by and goes to the new future, as does one of f. If f returns a future itself, the new one is
-  /// of its result.
+  /// of its result. Throws usage_error if a method or coroutine waits for this future, and leaves
+  /// it as it was.
   template <class F>
   auto then(F f) -> future<detail::then_t<F, T>>;
 
@@ -251,8 +265,8 @@ class [[nodiscard]] future {
     check();
     return ready();
   }
-  void await_suspend(std::coroutine_handle<> h) {
-    detail::require_nobody_waits(*state_, state_->continuation != nullptr);
+  void await_suspend(std::coroutine_handle<> h) noexcept {
+    state_->awaited = true;
     state_->continuation_data = h.address();
     state_->continuation = &detail::resume_coroutine;
   }
@@ -270,6 +284,7 @@ class [[nodiscard]] future {
       throw usage_error(errc::null_pointer, verbatim,
                         "future: it has no call: it was default-constructed or moved from, or get was called before");
     detail::require_same_pe(*state_);
+    detail::require_free(*state_);
   }
 
   detail::future_state<T>* state_ = nullptr;
@@ -314,6 +329,7 @@ struct future_access {
   }
   static future<T> wrap(owner s) noexcept { return future<T>(s.release()); }
   static state* get(const future<T>& f) noexcept { return f.state_; }
+  /// Throws usage_error if the future has no call, is another PE's, or somebody waits for it.
   static void check(const future<T>& f) { f.check(); }
   /// Gives up the result, and the exception if it is one: nobody has to be told.
   static void disregard(future<T> f) noexcept { f.state_->taken = true; }

@@ -42,15 +42,15 @@ class [[nodiscard]] shared_future {
   using value_type = T;
 
   shared_future() noexcept = default;
-  /// Throws usage_error if the future has no call, or a coroutine or another method waits for it.
-  explicit shared_future(future<T> from) {
+  /// Throws usage_error if the future has no call, or a coroutine or another method waits for it,
+  /// and leaves it as it was.
+  explicit shared_future(future<T>&& from) {
     detail::future_access<T>::check(from);
     wire::counted_ptr state(new detail::shared_state<T>);
     state->from = std::move(from);
     auto* s = detail::future_access<T>::get(state->from);
     s->taken = true;  // what it throws is for those that ask
     if (!state->from.ready()) {
-      detail::require_nobody_waits(*s, s->continuation != nullptr);
       s->continuation_data = new wire::counted_ptr(state);
       s->continuation = [](detail::pe&, detail::future_state_base& base) {
         const wire::unique_ptr<wire::counted_ptr<detail::shared_state<T>>> held(
@@ -101,7 +101,7 @@ class [[nodiscard]] shared_future {
     if (state_ == nullptr)
       throw usage_error(errc::null_pointer, verbatim,
                         "shared_future: it has no call: it was default-constructed or moved from");
-    detail::future_access<T>::check(state_->from);
+    detail::require_same_pe(*detail::future_access<T>::get(state_->from));
     return state_->from.ready();
   }
   future<void> told() const { return state_->waiting.emplace_back().get_future(); }

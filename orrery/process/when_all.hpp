@@ -84,7 +84,6 @@ struct joined_futures final : gathered_parts {
 
 template <class R, class Futures>
 future<R> join_futures(Futures futures) {
-  each_future(futures, []<class T>(const future<T>& f) { future_access<T>::check(f); });
   pe& self = here_pe();
   auto state = future_access<R>::make_local(self);
   state->hold();
@@ -97,17 +96,20 @@ future<R> join_futures(Futures futures) {
 }  // namespace detail
 
 /// A future of all results, in the order of the futures; of the first exception, if there is one,
-/// when all have ended.
+/// when all have ended. Throws usage_error if one of them has no call, or a method or coroutine
+/// waits for it; then all are left as they were.
 template <class T>
-auto when_all(std::vector<future<T>> futures) {
+auto when_all(std::vector<future<T>>&& futures) {
   using R = std::conditional_t<std::is_void_v<T>, void, std::vector<std::conditional_t<std::is_void_v<T>, int, T>>>;
+  for (const auto& f : futures) detail::future_access<T>::check(f);
   return detail::join_futures<R>(std::move(futures));
 }
 
 /// The same for futures of different types: a future of a tuple.
 template <class... T>
   requires(sizeof...(T) > 0 && (!std::is_void_v<T> && ...))
-future<std::tuple<T...>> when_all(future<T>... futures) {
+future<std::tuple<T...>> when_all(future<T>&&... futures) {
+  (detail::future_access<T>::check(futures), ...);
   return detail::join_futures<std::tuple<T...>>(std::tuple<future<T>...>(std::move(futures)...));
 }
 
@@ -118,9 +120,9 @@ struct any_of {
   std::vector<future<T>> futures;
 };
 
-/// A future that is ready when the first of the futures is.
+/// A future that is ready when the first of the futures is. Throws as when_all.
 template <class T>
-future<any_of<T>> when_any(std::vector<future<T>> futures) {
+future<any_of<T>> when_any(std::vector<future<T>>&& futures) {
   using R = any_of<T>;
   if (futures.empty()) throw usage_error(errc::bad_argument, "when_any: there is no future to wait for");
   for (const auto& f : futures) detail::future_access<T>::check(f);

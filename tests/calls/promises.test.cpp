@@ -3,6 +3,7 @@
 #include "../support/four_ways.hpp"
 
 #include <orrery/array/array.hpp>
+#include <orrery/process/task.hpp>
 
 #include <deque>
 #include <functional>
@@ -301,6 +302,62 @@ void misuse() {
   thrown<broken_promise>("of what has ended", [&] { untaken.get(); });
 }
 
+task<int> awaits(future<int>& f) { co_return co_await f; }
+
+/// What somebody waits for is not taken from him.
+void awaited() {
+  std::vector<future<int>> one;
+  future<int>& f = one.emplace_back();
+  const auto refused = [&](std::string_view by, const auto& take) {
+    check_contains(thrown<usage_error>(by, take), "waits for it already");
+    check(f.valid() && one.size() == 1, fmt::format("{} leaves the future as it was", by));
+  };
+  const auto all_are_refused = [&] {
+    refused("then", [&] { (void)f.then([](int) {}); });
+    refused("when_all", [&] { (void)when_all(std::move(one)); });
+    promise<int> p;
+    auto g = p.get_future();
+    refused("when_all of two", [&] { (void)when_all(std::move(g), std::move(f)); });
+    check(g.valid(), "nor is what stands beside it");
+    p.set_value(1);
+    refused("when_any", [&] { (void)when_any(std::move(one)); });
+    refused("shared_future", [&] { (void)shared_future<int>(std::move(f)); });
+    refused("get", [&] { (void)f.get(); });
+    refused("wait_for", [&] { (void)f.wait_for(std::chrono::milliseconds(1)); });
+    refused("a coroutine", [&] { start(awaits(f)).get(); });
+  };
+  const auto me = this_process<function>();
+  for (const bool has_limit : {false, true}) {
+    promise<int> p;
+    f = p.get_future();
+    bool waits = false;
+    spawn_here([&, me] {
+      waits = true;
+      if (has_limit) check(f.wait_for(std::chrono::hours(1)), "it comes in time");
+      send(me, f.get());
+    });
+    while (!waits) yield();
+    all_are_refused();
+    p.set_value(5);
+    check(f.ready(), "it is there, and who waits for it has not gone on yet");
+    all_are_refused();
+    check(receive<int>() == 5, "who waits has it");
+  }
+  promise<int> p;
+  f = p.get_future();
+  auto t = start(awaits(f));
+  all_are_refused();
+  p.set_value(6);
+  all_are_refused();
+  check(t.get() == 6, "a coroutine that waits has it");
+  promise<int> q;
+  f = q.get_future();
+  check(!f.wait_for(std::chrono::milliseconds(1)), "nobody has kept it");
+  auto next = f.then([](int n) { return n + 1; });
+  q.set_value(7);
+  check(next.get() == 8, "nobody waits any more");
+}
+
 void elsewhere() {  // threads only
   promise<int> p;
   auto f = p.get_future();
@@ -423,6 +480,7 @@ TEST_P(promises, are_shared) { EXPECT_EQ(wrong_in("sharing_of_promises"), ""); }
 TEST_P(promises, of_members_answer_a_broadcast) { EXPECT_EQ(wrong_in("groups_of_promises"), ""); }
 TEST_P(promises, of_elements_answer_their_callers) { EXPECT_EQ(wrong_in("elements_of_promises"), ""); }
 TEST_P(promises, that_are_used_wrongly_say_so) { EXPECT_EQ(wrong_in("misuse_of_promises"), ""); }
+TEST_P(promises, whose_future_is_waited_for_cannot_be_followed) { EXPECT_EQ(wrong_in("awaited_of_promises"), ""); }
 TEST_P(promises, end_where_others_are_assigned) { EXPECT_EQ(wrong_in("assigned"), ""); }
 TEST_P(promises, end_with_the_program) { EXPECT_EQ(wrong_in("ends_of_promises"), ""); }
 TEST_P(promises, that_nobody_keeps_are_in_the_report_of_a_dead_world) {
@@ -450,6 +508,7 @@ const orrery::testing::scenarios_of_file of_this({{"answered_later", answered_la
                                                   {"groups_of_promises", groups},
                                                   {"elements_of_promises", elements},
                                                   {"misuse_of_promises", misuse},
+                                                  {"awaited_of_promises", awaited},
                                                   {"elsewhere_of_promises", elsewhere},
                                                   {"assigned", assigned},
                                                   {"ends_of_promises", ends},
