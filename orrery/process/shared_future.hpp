@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <orrery/process/detail/shared_waits.hpp>
 #include <orrery/process/future.hpp>
-#include <orrery/process/promise.hpp>
 #include <orrery/wire/counted_ptr.hpp>
 #include <orrery/wire/unique_ptr.hpp>
 
+#include <exception>
+#include <type_traits>
 #include <utility>
-#include <vector>
 
 namespace orrery {
 
@@ -18,11 +19,7 @@ namespace detail {
 template <class T>
 struct shared_state : wire::counted {
   future<T> from;
-  std::vector<promise<void>> waiting;  ///< one for each that has to be told
-
-  void tell_all() {
-    for (auto& w : std::exchange(waiting, {})) w.set_value();
-  }
+  shared_waits waits;
 };
 
 }  // namespace detail
@@ -52,10 +49,10 @@ class [[nodiscard]] shared_future {
     s->taken = true;  // what it throws is for those that ask
     if (!state->from.ready()) {
       s->continuation_data = new wire::counted_ptr(state);
-      s->continuation = [](detail::pe&, detail::future_state_base& base) {
+      s->continuation = [](detail::pe& at, detail::future_state_base& base) {
         const wire::unique_ptr<wire::counted_ptr<detail::shared_state<T>>> held(
             static_cast<wire::counted_ptr<detail::shared_state<T>>*>(base.continuation_data));
-        (*held)->tell_all();
+        (*held)->waits.tell_all(at);
       };
     }
     state_ = std::move(state);
@@ -66,12 +63,18 @@ class [[nodiscard]] shared_future {
   [[nodiscard]] explicit operator bool() const noexcept { return valid(); }
   /// True when get will not wait.
   [[nodiscard]] bool ready() const noexcept { return state_ != nullptr && state_->from.ready(); }
-  /// Parks until the result is there. Throws usage_error, stopped.
+  /// Parks until the result is there, or the call has ended otherwise. Throws usage_error.
   void wait() const {
-    if (!there()) told().wait();
+    if (there()) return;
+    const auto keep = state_;
+    (void)keep->waits.wait(result_of(*keep));
   }
-  /// As wait, but at most for `d`; false if there is still no result.
-  [[nodiscard]] bool wait_for(time_limit d) const { return there() || told().wait_for(d); }
+  /// As wait, but at most for `d`; false if there is still no result. Throws stopped, too.
+  [[nodiscard]] bool wait_for(time_limit d) const {
+    if (there()) return true;
+    const auto keep = state_;
+    return keep->waits.wait(result_of(*keep), detail::deadline_after(d));
+  }
   /// The result: parks until it is there, throws what the call ended with. Good as long as a copy
   /// of this future is.
   decltype(auto) get() const {
@@ -93,7 +96,8 @@ class [[nodiscard]] shared_future {
         return f(keep.get());
       }
     };
-    return (there() ? ready_future() : told()).then(std::move(go));
+    (void)there();
+    return state_->waits.told(result_of(*state_)).then(std::move(go));
   }
 
  private:
@@ -101,14 +105,11 @@ class [[nodiscard]] shared_future {
     if (state_ == nullptr)
       throw usage_error(errc::null_pointer, verbatim,
                         "shared_future: it has no call: it was default-constructed or moved from");
-    detail::require_same_pe(*detail::future_access<T>::get(state_->from));
+    detail::require_same_pe(result_of(*state_));
     return state_->from.ready();
   }
-  future<void> told() const { return state_->waiting.emplace_back().get_future(); }
-  static future<void> ready_future() {
-    promise<void> p;
-    p.set_value();
-    return p.get_future();
+  static const scheduler::sink& result_of(const detail::shared_state<T>& s) noexcept {
+    return *detail::future_access<T>::get(s.from);
   }
 
   wire::counted_ptr<detail::shared_state<T>> state_;

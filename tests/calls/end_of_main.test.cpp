@@ -19,7 +19,8 @@ using namespace std::chrono_literals;
 
 struct Last;
 ORRERY_PROCESS(Last, boom, ping, count, pass_on, sleep, tell, play, alone, alone_in_a_tuple, among_others, call,
-               by_then, by_what_follows, by_a_later_future, by_task, by_task_of_task, by_answer, later);
+               by_then, by_shared, by_copies, by_what_follows, by_a_later_future, by_task, by_task_of_task, by_answer,
+               later);
 struct Last {
   void boom() { throw std::runtime_error("boom"); }
   int ping(int x) { return x; }
@@ -57,6 +58,14 @@ struct Last {
   }
   int by_then(remote<Last> other) {
     return start(other)->call(this_process<Last>()).then([](int x) { return x; }).then([](int x) { return x; }).get();
+  }
+  int by_shared(remote<Last> other) {
+    return shared_future<int>(start(other)->call(this_process<Last>())).then([](int x) { return x; }).get();
+  }
+  int by_copies(remote<Last> other) {
+    const shared_future<int> all(start(other)->call(this_process<Last>()));
+    const shared_future<int> copy = all;
+    return copy.get();
   }
   // Not yet when it begins to wait.
   int by_what_follows(remote<Last> other) {
@@ -115,6 +124,8 @@ void circles_through_futures() {
   const auto b = spawn<Last>(here());
   const std::pair<const char*, int (*)(remote<Last>, remote<Last>)> all[] = {
       {"then", [](remote<Last> x, remote<Last> y) { return x->by_then(y); }},
+      {"what follows a shared future", [](remote<Last> x, remote<Last> y) { return x->by_shared(y); }},
+      {"a shared future", [](remote<Last> x, remote<Last> y) { return x->by_copies(y); }},
       {"what follows", [](remote<Last> x, remote<Last> y) { return x->by_what_follows(y); }},
       {"a later future", [](remote<Last> x, remote<Last> y) { return x->by_a_later_future(y); }},
       {"a task", [](remote<Last> x, remote<Last> y) { return x->by_task(y); }},

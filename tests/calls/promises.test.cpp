@@ -186,6 +186,8 @@ void sharing() {
   for (int i = 0; i < 5; ++i) spawn_here([all, me, i] { send(me, all.get() + i); });
   auto doubled = all.then([](int n) { return 2 * n; });
   auto later = all.then([&](int) { return start(desk)->next(); });
+  for (int i = 0; i < 2; ++i)
+    spawn_here([all] { check(!all.wait_for(std::chrono::milliseconds(1)), "there is nothing yet"); });
   check(!all.ready() && !all.wait_for(std::chrono::milliseconds(1)), "there is nothing yet");
   await_asked(desk, 1);
   desk->put(10);
@@ -422,6 +424,35 @@ void ends() {
   }
 }
 
+/// What happens to who waits for a shared result when the program ends.
+void shared_ends() {
+  const auto desk = spawn<Desk>(pe(world_pes() - 1));
+  const shared_future<std::unique_ptr<std::string>> text(start(desk)->text());
+  promise<int> p;
+  const shared_future<int> n(p.get_future());
+  int begun = 0;
+  const auto waits = [&begun](auto get) {
+    spawn_here([&begun, get] {
+      ++begun;
+      thrown<stopped>("at the end", get);
+    });
+  };
+  for (int i = 0; i < 3; ++i) {
+    waits([text] { check(*text.get() == "text", "a result that is not there"); });
+    waits([n] { check(n.get() == 1, "a result that is not there"); });
+    waits([text] { (void)text.then([](const auto& t) { return t->size(); }).get(); });
+    waits([text] { check(!text.wait_for(std::chrono::hours(1)), "there is none"); });
+  }
+  while (begun != 12) yield();
+}
+
+void dead_shared() {
+  const auto desk = spawn<Desk>(pe(world_pes() - 1));
+  const shared_future<int> all(start(desk)->next());
+  for (int i = 0; i < 3; ++i) check(!all.wait_for(std::chrono::milliseconds(1)), "nobody answers");
+  (void)all.get();
+}
+
 void dead() {
   const auto desk = spawn<Desk>(pe(world_pes() - 1));
   const auto front = spawn<Front>(pe(0), desk);
@@ -489,6 +520,13 @@ TEST_P(promises, that_nobody_keeps_are_in_the_report_of_a_dead_world) {
   EXPECT_NE(said.find("Desk::next made at "), std::string::npos) << said;
   EXPECT_NE(said.find("Desk::next at "), std::string::npos) << said;
 }
+TEST_P(promises, that_are_shared_end_with_the_program) { EXPECT_EQ(wrong_in("shared_ends"), ""); }
+TEST_P(promises, that_are_shared_are_waited_for_once_in_the_report_of_a_dead_world) {
+  if (GetParam() == &testing::serialized) return;
+  const std::string said = wrong_in("dead_shared");
+  EXPECT_NE(said.find("Desk::next at "), std::string::npos) << said;
+  EXPECT_EQ(said.find("a promise that a process function made"), std::string::npos) << said;
+}
 
 TEST(promise, belongs_to_its_pe) {
   EXPECT_EQ(outcome_of({"--scenario=elsewhere_of_promises", "--orrery-pes=2"}), "good");
@@ -512,6 +550,8 @@ const orrery::testing::scenarios_of_file of_this({{"answered_later", answered_la
                                                   {"elsewhere_of_promises", elsewhere},
                                                   {"assigned", assigned},
                                                   {"ends_of_promises", ends},
+                                                  {"shared_ends", shared_ends},
+                                                  {"dead_shared", dead_shared},
                                                   {"dead_of_promises", dead},
                                                   {"lost_of_promises", lost},
                                                   {"lost_delegate", lost_delegate},
