@@ -47,9 +47,9 @@ class channel {
     wait_until([this] { return size() < capacity_ || closed_; });
     put(std::move(value));
   }
-  /// As send, but false where it would wait.
+  /// As send, but false where it would wait. Throws channel_closed.
   [[nodiscard]] bool try_send(T value) {
-    if (size() >= capacity_) return false;
+    if (size() >= capacity_ && !closed_) return false;
     put(std::move(value));
     return true;
   }
@@ -59,9 +59,9 @@ class channel {
     detail::wait_for_caller([this] { return oldest_ || closed_; });
     return take();
   }
-  /// As receive, but empty where it would wait.
+  /// As receive, but empty where it would wait. Throws channel_closed when there will be none.
   [[nodiscard]] std::optional<T> try_receive() {
-    if (!oldest_) return std::nullopt;
+    if (!oldest_ && !closed_) return std::nullopt;
     return take();
   }
   /// Nothing more is sent. Messages that are there are still received.

@@ -233,15 +233,24 @@ void channels() {
       for (long x : when_all(std::move(sums)).get()) sum += x;
       check(sum == 60 * 100 + 3 * 190, fmt::format("values that sum up to {}", sum));
       thrown<channel_closed>("sent when it was closed", [&] { c->send(1); });
-      check(!c->try_receive().has_value(), "nothing is left");
+      thrown<channel_closed>("sent when it was closed, without a wait", [&] { (void)c->try_send(1); });
+      thrown<channel_closed>("nothing is left", [&] { (void)c->try_receive(); });
     }
     const auto c = spawn<channel<std::string>>(pe(p), 2);
     check(c->try_send("one") && c->try_send("two") && !c->try_send("three"), "two find room");
     auto third = start(c)->send("three");
     check(c->receive() == "one" && c->receive() == "two" && c->receive() == "three" && c->size() == 0, "their order");
     third.get();
-    auto waits = start(c)->receive();
-    destroy(c);
+    check(!c->try_receive().has_value(), "it is empty");
+    c->send("last but one");
+    c->send("last");
+    c->close();
+    thrown<channel_closed>("closed and full", [&] { (void)c->try_send("late"); });
+    check(c->try_receive() == "last but one" && c->try_receive() == "last", "what was sent before is received");
+    thrown<channel_closed>("closed and empty", [&] { (void)c->try_receive(); });
+    const auto gone = spawn<channel<int>>(pe(p));
+    auto waits = start(gone)->receive();
+    destroy(gone);
     thrown<process_gone>("a channel that is destroyed", [&] { waits.get(); });
   }
 }
