@@ -36,7 +36,7 @@ class number_waits {
       *at = next;
     }
     number_waits& in;
-    const Number& number;
+    const Number& number;  ///< on the same stack
     std::size_t missing;
     bool exact = true;  ///< else more may be missing: others have taken some since
     one* next;
@@ -112,8 +112,8 @@ class inbox {
     waits_.has_come(all_.back().number);
   }
   /// The oldest value of that number; parks until there is one. As wait_until: throws process_gone,
-  /// stopped, usage_error.
-  [[nodiscard]] Value take(const Number& n) {
+  /// stopped, usage_error. Who waits waits for a copy of the number.
+  [[nodiscard]] Value take(Number n) {
     await(n, 1);
     const auto at = std::ranges::find(all_, n, &item::number);
     Value v = std::move(at->value);
@@ -122,7 +122,7 @@ class inbox {
     return v;
   }
   /// So many of that number, in the order in which they came; parks until they are there.
-  [[nodiscard]] taken_values<Value> take(const Number& n, std::size_t count) {
+  [[nodiscard]] taken_values<Value> take(Number n, std::size_t count) {
     await(n, count);
     taken_values<Value> values;
     values.reserve(count);

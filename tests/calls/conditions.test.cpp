@@ -302,6 +302,17 @@ struct Basket {
     const alone a(*this);
     return all.take(n);
   }
+  /// The number is a member, which other methods change.
+  std::vector<int> take_current(std::size_t count) {
+    const alone a(*this);
+    if (count == 1) return {named.take(current)};
+    return named.take(current, count);
+  }
+  void change(std::string to) {
+    current = std::move(to);
+    current.shrink_to_fit();
+  }
+  void put_named(std::string n, int v) { named.put(std::move(n), v); }
   void replace(int n, int v) {
     inbox<int, int> other;
     other.put(n, v);
@@ -318,8 +329,10 @@ struct Basket {
   };
   int inside = 0;
   inbox<int, int> all;
+  inbox<std::string, int> named;
+  std::string current;
 };
-ORRERY_PROCESS(Basket, put, put_many, take, take_one, replace, waiting, left);
+ORRERY_PROCESS(Basket, put, put_many, take, take_one, take_current, change, put_named, replace, waiting, left);
 
 using some = std::vector<int>;
 
@@ -361,6 +374,23 @@ void inboxes() {
     check(six.get() == 60 && b->waiting() == 1, "another number");
     b->replace(5, 50);
     check(five.get() == 50 && b->left() == 0, "another inbox in its place");
+    // a number that others change meanwhile
+    const std::string long_one(100, 'a');
+    for (const std::size_t count : {1, 2}) {
+      b->change(long_one);
+      auto current = start(b)->take_current(count);
+      wait_for(1);
+      b->change("b");
+      b->put_named("b", 1);
+      b->put_named("b", 2);
+      check(b->waiting() == 1, "it waits for the number that it was given");
+      some expected;
+      for (std::size_t i = 0; i < count; ++i) {
+        b->put_named(long_one, static_cast<int>(i));
+        expected.push_back(static_cast<int>(i));
+      }
+      check(current.get() == expected, "the number that it was at the call");
+    }
     auto never = start(b)->take(7, 2);
     wait_for(1);
     b->put(7, 1);
