@@ -17,15 +17,22 @@ template <class Key>
 concept has_own_order =
     std::is_enum_v<Key> && (requires(Key k) { operator<(k, k); } || requires(Key k) { operator<=>(k, k); });
 
+/// Numbers that can be compared whatever their bits are; a bool cannot.
+template <class Key>
+concept takes_any_bits = std::is_arithmetic_v<Key> && !std::is_same_v<Key, bool>;
+
+/// Such a number, or an enumeration of them.
+template <class Key>
+concept number_like = takes_any_bits<Key> || (std::is_enum_v<Key> && takes_any_bits<std::underlying_type_t<Key>>);
+
 /// Whether other OS processes may look up such keys in the memory of their range. While a look-up
 /// goes on, the range may change, and it sees any bits: so keys are what can be compared whatever
 /// their bits are, with the order that the language has for them. Values lie there as they travel,
 /// so that all programs read the same.
 template <class Key, class Value>
 inline constexpr bool can_be_exposed =
-    (std::is_arithmetic_v<Key> || std::is_enum_v<Key>) && !has_own_order<Key> && !std::is_same_v<Key, bool> &&
-    sizeof(Key) <= exposed_header::key_room && trivially_serializable<Value> && std::is_trivially_copyable_v<Value> &&
-    alignof(Value) <= 64;
+    number_like<Key> && !has_own_order<Key> && sizeof(Key) <= exposed_header::key_room &&
+    trivially_serializable<Value> && std::is_trivially_copyable_v<Value> && alignof(Value) <= 64;
 
 class exposed_memory;
 

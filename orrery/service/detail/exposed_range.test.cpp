@@ -28,6 +28,21 @@ using orrery::service::one_sided_reply;
 using orrery::service::one_sided_routes;
 using orrery::service::owned_keys;
 
+// What a look-up finds while the range changes may be any bits: keys that cannot have them are not
+// read so.
+enum class number_key : std::uint8_t { one, two };
+enum class bool_key : bool { no, yes };
+enum old_bool_key : bool { old_no, old_yes };
+enum class own_order_key { one, two };
+[[maybe_unused]] constexpr bool operator<(own_order_key a, own_order_key b) {
+  return static_cast<int>(a) > static_cast<int>(b);
+}
+template <class Key>
+constexpr bool exposed = orrery::service::can_be_exposed<Key, int>;
+static_assert(exposed<int> && exposed<double> && exposed<char> && exposed<number_key>);
+static_assert(!exposed<bool> && !exposed<bool_key> && !exposed<old_bool_key>);
+static_assert(!exposed<own_order_key> && !exposed<int*>);
+
 // All words of a value are the same: its key, and how often it was written.
 struct value {
   std::array<std::uint64_t, 6> word{};
