@@ -112,7 +112,7 @@ class inbox {
     waits_.has_come(all_.back().number);
   }
   /// The oldest value of that number; parks until there is one. As wait_until: throws process_gone,
-  /// stopped, usage_error. Who waits waits for a copy of the number.
+  /// stopped, usage_error. The wait is for a copy of the number.
   [[nodiscard]] Value take(Number n) {
     await(n, 1);
     const auto at = std::ranges::find(all_, n, &item::number);

@@ -28,8 +28,7 @@ using orrery::service::one_sided_reply;
 using orrery::service::one_sided_routes;
 using orrery::service::owned_keys;
 
-// What a look-up finds while the range changes may be any bits: keys that cannot have them are not
-// read so.
+// A look-up may find any bits while the range changes: keys that cannot have them are not read so.
 enum class number_key : std::uint8_t { one, two };
 enum class bool_key : bool { no, yes };
 enum old_bool_key : bool { old_no, old_yes };
