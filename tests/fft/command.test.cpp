@@ -56,7 +56,7 @@ TEST(fft3d_command, verifies_what_lies_in_other_folders_and_leaves_nothing_else_
   const folder_with_set f;
   EXPECT_EQ(f.fft("forward x y --passes 2 --verify --folder d0 --folder d1"), 0) << text_of(f / "err");
   EXPECT_NE(text_of(f / "err").find("there and back again"), std::string::npos);
-  EXPECT_EQ(f.fft("inverse y z --passes 3 --verify --folder d1 --folder d0"), 0) << text_of(f / "err");
+  EXPECT_EQ(f.fft("inverse --passes 3 --verify --folder d1 --folder d0 y z"), 0) << text_of(f / "err");
   for (const char* d : {"d0", "d1"})  // a device and its checksums, of both
     EXPECT_EQ(std::distance(std::filesystem::directory_iterator(f / d), std::filesystem::directory_iterator()), 4);
 }

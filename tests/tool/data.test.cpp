@@ -275,6 +275,14 @@ TEST(orrery_data, forgets_a_copy_that_was_interrupted_with_what_it_was_to_make) 
   EXPECT_FALSE(std::filesystem::exists(folder / "y"));
   expect_bad("remove " + folder / "y", "there is no data set");
 }
+TEST(orrery_data, a_folder_is_one_path_and_those_behind_it_are_others) {
+  const scratch folder;
+  expect_good("create --folder " + folder / "one --folder " + folder / "two " + folder / "x --shape 8,8,8");
+  for (const char* const made : {"one", "two", "x"}) EXPECT_TRUE(fs::exists(folder / made)) << made;
+  expect_good("copy --folder " + folder / "three " + folder / "x " + folder / "y");
+  EXPECT_TRUE(fs::exists(folder / "three"));
+  expect_good("verify " + folder / "y");
+}
 TEST(orrery_data, removes_a_data_set) {
   const scratch folder;
   const scratch other;

@@ -47,7 +47,8 @@ void add_file(CLI::App* c, data_request& r) {
 
 void add_folders(CLI::App* c, data_request& r) {
   c->add_option("--folder", r.folders, "For a device, on a drive of its own; once for each. HOST:PATH: on that machine")
-      ->type_name("PATH");
+      ->type_name("PATH")
+      ->allow_extra_args(false);  // it would take the paths behind it
 }
 
 void add_layout(CLI::App* c, data_request& r) {

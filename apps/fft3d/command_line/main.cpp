@@ -90,7 +90,8 @@ void add_options(CLI::App& app, settings& s) {
       ->check(CLI::Range(1, 3));
   app.add_option("--folder", s.what.folders,
                  "For a device of the output, on a drive of its own; once for each. HOST:PATH: on that machine")
-      ->type_name("PATH");
+      ->type_name("PATH")
+      ->allow_extra_args(false);  // it would take the paths behind it
   app.add_flag("--in-place", s.in_place, "The result takes the input's place");
   app.add_flag("--plan", s.plan_only, "Say what would be done, and do nothing");
   app.add_flag("--verify", s.verify, "Compare the output with the input afterwards");
