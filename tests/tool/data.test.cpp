@@ -70,6 +70,14 @@ TEST(orrery_data, works_in_a_world_of_several_nodes) {
   EXPECT_EQ(out.code, 0) << out.text;
   EXPECT_EQ(text_of(folder / "out.raw"), elements);
 }
+TEST(orrery_data, takes_no_part_in_the_world_of_the_environment) {
+  const scratch folder;
+  // No world can have such a name.
+  const outcome o = shell("ORRERY_WORLD='no/world' ORRERY_NODES=2 ORRERY_PES=1 " + program_path() + " data create " +
+                          folder / "x --shape 8,8,8");
+  EXPECT_EQ(o.code, 0) << o.text;
+  expect_good("verify " + folder / "x");
+}
 TEST(orrery_data, says_that_there_is_no_folder_for_a_file) {
   const scratch folder;
   expect_good("create " + folder / "x --shape 8,8,8 --type float32");

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <deque>
 #include <exception>
 #include <filesystem>
@@ -94,6 +95,8 @@ void fill(const storage::array& a, array_source& file) {
 }  // namespace
 
 int in_world(const std::function<int()>& body) {
+  // These commands need files, not a named world, in which their PEs would serve others.
+  ::unsetenv("ORRERY_WORLD");  // NOLINT(concurrency-mt-unsafe): before there are threads
   std::string name = "orrery";
   char* argv[] = {name.data(), nullptr};
   return run(1, argv, [&](const args&) {

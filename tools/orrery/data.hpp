@@ -29,7 +29,7 @@ struct data_request {
 };
 
 // Each returns the exit code, and says on stderr why it is not 0. They run a world of their own, whose options are taken from the
-// environment (ORRERY_PES and so on). Memory is bounded: a block of 32 MiB (or a page, or a chunk of the file, if that is larger) and what devices use.
+// environment (ORRERY_PES and so on, but not ORRERY_WORLD). Memory is bounded: a block of 32 MiB (or a page, or a chunk of the file, if that is larger) and what devices use.
 
 /// `orrery data info PATH`
 int data_info(const data_request& r);
@@ -48,7 +48,7 @@ int data_copy(const data_request& r);
 /// `orrery data remove PATH`
 int data_remove(const data_request& r);
 
-/// Runs the body in a world of its own; what it throws is said as other errors of this program are.
+/// Runs the body in a world of its own, not in that of ORRERY_WORLD; what it throws is said as other errors of this program are.
 int in_world(const std::function<int()>& body);
 /// Writes a part of a data set to r.file.
 void export_part(const data_request& r, const storage::domain& part);
