@@ -152,7 +152,7 @@ constexpr option_info table[] = {
     {.name = "advise-net",
      .value = &options::advise_net,
      .meaning =
-         "the network that the advice is for: 10g, 200g or L:o:g:B as in --orrery-sim; a simulation has its own"},
+         "the network that the advice is for: shm, 10g, 200g or L:o:g:B as in --orrery-sim; a simulation has its own"},
     {.name = "quiet", .value = &options::quiet, .meaning = "say nothing on stderr but errors"},
     {.name = "help", .value = &options::help, .meaning = "print this list and exit", .command_line_only = true},
 };

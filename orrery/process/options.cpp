@@ -27,19 +27,19 @@ const option_info* nearest(std::string_view name) {
   return &*std::ranges::find(option_table(), like.best().front().name, &option_info::name);
 }
 
-[[noreturn]] void fail_no_value(const option_info& info) {
+[[noreturn]] void fail_no_value(const option_info& info, std::span<const std::string> roles) {
   fail_option(fmt::format("{0} has no value: write {0}={1}; allowed is {2}", info.flag(), info.placeholder(),
-                          allowed_values(info)));
+                          allowed_values(info, roles)));
 }
 
 // CLI11 would take the next argument as the value of `--x=`, and any option as that of `--x`.
-void check_values_are_there(std::span<const std::string> arguments) {
+void check_values_are_there(std::span<const std::string> arguments, std::span<const std::string> roles) {
   for (std::size_t i = 0; i < arguments.size() && arguments[i] != "--"; ++i) {
     for (const option_info& info : option_table()) {
       const std::string flag = info.flag();
-      if (arguments[i] == flag + '=') fail_no_value(info);
+      if (arguments[i] == flag + '=') fail_no_value(info, roles);
       if (arguments[i] != flag || is_flag(info)) continue;
-      if (i + 1 == arguments.size() || arguments[i + 1].starts_with("--")) fail_no_value(info);
+      if (i + 1 == arguments.size() || arguments[i + 1].starts_with("--")) fail_no_value(info, roles);
     }
   }
 }
@@ -83,8 +83,8 @@ void take_environment(started_with& s, const environment& lookup, std::span<cons
   }
 }
 
-void take_arguments(started_with& s, std::span<const std::string> arguments) {
-  check_values_are_there(arguments);
+void take_arguments(started_with& s, std::span<const std::string> arguments, std::span<const std::string> roles) {
+  check_values_are_there(arguments, roles);
   CLI::App app;
   app.set_help_flag();
   app.allow_extras();
@@ -110,16 +110,16 @@ void take_arguments(started_with& s, std::span<const std::string> arguments) {
 }  // namespace
 
 started_with parse_options(std::span<const std::string> arguments, const environment& environment,
-                           std::span<const std::string> variables) {
+                           std::span<const std::string> variables, std::span<const std::string> roles) {
   started_with s;
   take_environment(s, environment, variables, arguments);
   if (arguments.empty()) return s;
   s.rest.push_back(arguments.front());
-  take_arguments(s, arguments.subspan(1));
+  take_arguments(s, arguments.subspan(1), roles);
   return s;
 }
 
-started_with parse_options(std::span<const std::string> arguments) {
+started_with parse_options(std::span<const std::string> arguments, std::span<const std::string> roles) {
   std::vector<std::string> variables;
   for (char** e = environ; e != nullptr && *e != nullptr; ++e) {
     const std::string_view v = *e;
@@ -130,7 +130,7 @@ started_with parse_options(std::span<const std::string> arguments) {
     const char* const value = std::getenv(std::string(name).c_str());
     return value != nullptr ? std::optional<std::string>(value) : std::nullopt;
   };
-  return parse_options(arguments, lookup, variables);
+  return parse_options(arguments, lookup, variables, roles);
 }
 
 scheduler::node_settings node_settings_of(const options& o) {

@@ -150,6 +150,38 @@ TEST(options, no_value_can_be_out_of_range_negative_or_with_something_behind_it)
     EXPECT_NE(error_of({std::string("--orrery-method-stack=") + bad}), "none") << bad;
 }
 
+TEST(options, sizes_and_times_are_decimal) {
+  EXPECT_EQ(error_of({"--orrery-ring=0100K"}),
+            "--orrery-ring=0100K: numbers are decimal and do not begin with 0; allowed is a size from 32K to 1G, written "
+            "like 64K, 1M or 2G");
+  for (const char* bad : {"0100000", "0x10000", "0X10000", "00", "0x10K"})
+    EXPECT_NE(error_of({std::string("--orrery-mailbox=") + bad}).find("decimal"), std::string::npos) << bad;
+  for (const char* bad : {"010ms", "0x10us", "00s"})
+    EXPECT_NE(error_of({std::string("--orrery-spin=") + bad}).find("decimal"), std::string::npos) << bad;
+  EXPECT_EQ(parse({"--orrery-spin=0ms"}).values.spin, std::chrono::seconds(0));
+}
+
+TEST(options, an_error_names_the_words_that_an_option_may_have) {
+  const strings arguments{"program", "--orrery-role="};
+  const strings roles{"count", "work"};
+  const auto error = [&](std::span<const std::string> known) -> std::string {
+    try {
+      (void)parse_options(arguments, [](std::string_view) { return std::optional<std::string>(); }, {}, known);
+    } catch (const world_error& e) {
+      return e.what();
+    }
+    return "none";
+  };
+  EXPECT_EQ(error(roles), "--orrery-role has no value: write --orrery-role=NAME; allowed is count, work");
+  EXPECT_EQ(error({}),
+            "--orrery-role has no value: write --orrery-role=NAME; allowed is the name of a role of this program");
+  const std::string networks = "allowed is shm, 10g, 200g, or L:o:g:B like 900ns:150ns:10ns:25G";
+  EXPECT_EQ(error_of({"--orrery-advise-net="}),
+            "--orrery-advise-net has no value: write --orrery-advise-net=NET; " + networks);
+  EXPECT_EQ(error_of({"--orrery-advise-net=1g"}), "--orrery-advise-net=1g: this value cannot be; " + networks);
+  EXPECT_EQ(error_of({}, {{"ORRERY_ADVISE_NET", "1g"}}), "ORRERY_ADVISE_NET=1g: this value cannot be; " + networks);
+}
+
 TEST(options, a_missing_value_is_an_error_and_takes_nothing_from_the_program) {
   const std::string text = "--orrery-nodes has no value: write --orrery-nodes=N; allowed is a number from 1 to 4096";
   EXPECT_EQ(error_of({"--orrery-nodes"}), text);

@@ -21,7 +21,7 @@ std::string options_help(std::string_view program) {
     fmt::format_to(std::back_inserter(text), "\n  {:<42}{}\n      {}\n", flag, info.variable(), info.meaning);
     if (!info.command_line_only) fmt::format_to(std::back_inserter(text), "      default: {}\n", info.default_text());
   }
-  text += "\nA SIZE is 4096, 64K, 1M or 2G; a TIME is 50us, 1ms or 2s.\n";
+  text += "\nA SIZE is 4096, 64K, 1M or 2G; a TIME is 50us, 1ms or 2s. Both are decimal.\n";
   return text;
 }
 

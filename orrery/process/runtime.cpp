@@ -174,14 +174,19 @@ void start_role(scheduler::pe& first, const std::function<void()>& role) {
   });
 }
 
+std::vector<std::string> names_of(const roles& with) {
+  std::vector<std::string> names;
+  for (const auto& [name, role] : with) names.push_back(name);
+  return names;
+}
+
 void check_role(const options& o, const roles& with) {
   if (o.role.empty()) return;
   if (!o.sim.empty())
     throw world_error(errc::world_bad_setting, verbatim,
                       "--orrery-role does not go together with --orrery-sim: simulated nodes run no roles");
   if (with.contains(o.role)) return;
-  std::vector<std::string> names;
-  for (const auto& [name, role] : with) names.push_back(name);
+  const std::vector<std::string> names = names_of(with);
   throw world_error(errc::world_bad_setting, verbatim,
                     names.empty() ? fmt::format("--orrery-role={}: this program has no roles", o.role)
                                   : fmt::format("--orrery-role={}: the roles of this program are {}", o.role,
@@ -233,7 +238,7 @@ int run_checked(const args& all, const std::function<int(args)>& main, const rol
   if (detail::has_served()) return 0;
   scheduler::freeze_handlers();
   scheduler::number_handlers({});  // an earlier run may have been part of a world
-  const auto [o, rest, warnings] = parse_options(all);
+  const auto [o, rest, warnings] = parse_options(all, names_of(with));
   if (o.help) {
     std::fputs(options_help(all.empty() ? "program" : all[0]).c_str(), stdout);
     if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return 0;

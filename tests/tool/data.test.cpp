@@ -261,6 +261,8 @@ TEST(orrery_data, makes_pages_no_longer_than_a_thin_array) {
   EXPECT_LT(std::filesystem::file_size(folder / "x/device-0.pages"), 90'000U);
   expect_bad("copy " + folder / "x " + folder / "z --memory -1", "-1 is negative");
   expect_bad("copy " + folder / "x " + folder / "z --memory -1B", "-1B is negative");
+  for (const char* const size : {"0100M", "0x4000000"})
+    expect_bad("copy " + folder / "x " + folder / "z --memory " + size, "sizes are decimal and do not begin with 0");
   expect_bad("create " + folder / "z --shape 0,9223372036854775807,1", "shape");
   expect_bad("info ''", "the name of a file or folder is empty");
 }

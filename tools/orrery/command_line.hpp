@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
@@ -14,9 +15,11 @@
 namespace orrery::tool {
 
 /// A transformation of an option that is a size, to be given behind CLI::AsSizeValue, as CLI11
-/// begins with the last one: it would take -1B for the largest size.
-inline std::string not_negative(std::string text) {
+/// begins with the last one: it would take -1B for the largest size, and 0100 and 0x40 for 64.
+inline std::string decimal_size(std::string text) {
   if (text.starts_with('-')) throw CLI::ValidationError(text + " is negative");
+  if (text.size() > 1 && text[0] == '0' && std::string_view("0123456789xX").contains(text[1]))
+    throw CLI::ValidationError(text + ": sizes are decimal and do not begin with 0");
   return text;
 }
 

@@ -112,7 +112,7 @@ data_commands add_data_commands(CLI::App& app, data_request& r) {
   copy->add_option("--memory", r.memory,
                    "How much it may use, of all nodes together; default: 256M, or more if that is too little")
       ->transform(CLI::AsSizeValue(false))
-      ->transform(not_negative);
+      ->transform(decimal_size);
   path(remove);
   return {{info, &data_info},  {verify, &data_verify}, {create, &data_create}, {import, &data_import},
           {out, &data_export}, {copy, &data_copy},     {read, &data_read},     {remove, &data_remove}};

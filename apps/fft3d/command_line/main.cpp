@@ -85,7 +85,7 @@ void add_options(CLI::App& app, settings& s) {
   app.fallthrough();
   app.add_option("--memory", s.what.memory, "How much it may use, of all nodes together; default: 1G")
       ->transform(CLI::AsSizeValue(false))
-      ->transform(orrery::tool::not_negative);
+      ->transform(orrery::tool::decimal_size);
   app.add_option("--passes", s.what.passes, "Over the data: 1 (in memory), 2 or 3; default: as few as fit")
       ->check(CLI::Range(1, 3));
   app.add_option("--folder", s.what.folders,

@@ -138,13 +138,12 @@ struct key {
 };
 constexpr std::string_view a_count = "a number from 1 to 16777216";
 constexpr std::string_view a_time = "a time like 50us, 1ms or 0, up to 1000000s";
-constexpr std::string_view a_link = "shm, 10g, 200g, or L:o:g:B like 900ns:150ns:10ns:25G";
 constexpr key keys[] = {
     {"machines", a_count, [](sim_settings& s, const std::string& v) { return set_count(s.machines, v); }},
     {"nodes", a_count, [](sim_settings& s, const std::string& v) { return set_count(s.nodes, v); }},
     {"pes", a_count, [](sim_settings& s, const std::string& v) { return set_count(s.pes, v); }},
-    {"net", a_link, [](sim_settings& s, const std::string& v) { return set_link(s.net, v); }},
-    {"local", a_link, [](sim_settings& s, const std::string& v) { return set_link(s.local, v); }},
+    {"net", allowed_networks, [](sim_settings& s, const std::string& v) { return set_link(s.net, v); }},
+    {"local", allowed_networks, [](sim_settings& s, const std::string& v) { return set_link(s.local, v); }},
     {"message", a_time, [](sim_settings& s, const std::string& v) { return set_time(s.message_ns, v); }},
     {"jitter", a_time, [](sim_settings& s, const std::string& v) { return set_time(s.jitter_ns, v); }},
     {"seed", "a number",
@@ -233,7 +232,7 @@ transport::sim_settings parse_simulation(std::string_view text) {
 transport::link_cost parse_network(std::string_view text, std::string_view option) {
   link_cost c;
   if (!set_link(c, std::string(text)))
-    fail(fmt::format("{}={}: this value cannot be; allowed is {}", option, text, a_link));
+    fail(fmt::format("{}={}: this value cannot be; allowed is {}", option, text, allowed_networks));
   return c;
 }
 

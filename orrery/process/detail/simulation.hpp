@@ -39,6 +39,8 @@ namespace orrery {
 /// Throws world_error (world_bad_setting) that names the key, its value and what is allowed.
 [[nodiscard]] transport::sim_settings parse_simulation(std::string_view text);
 
+/// The networks that `net` above may name, as a clause that follows "allowed is".
+inline constexpr std::string_view allowed_networks = "shm, 10g, 200g, or L:o:g:B like 900ns:150ns:10ns:25G";
 /// A network as `net` above names it. `option` is what was given, for the error. Throws world_error
 /// (world_bad_setting).
 [[nodiscard]] transport::link_cost parse_network(std::string_view text, std::string_view option);

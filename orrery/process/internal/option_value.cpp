@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/process/internal/option_value.hpp>
 
+#include <orrery/process/detail/simulation.hpp>
 #include <orrery/process/internal/units.hpp>
 #include <orrery/transport/shm/rendezvous.hpp>
 #include <orrery/wire/error.hpp>
@@ -27,12 +28,17 @@ std::optional<bool> to_bool(std::string_view text) {
 }
 
 [[noreturn]] void fail_value(const option_info& info, std::string_view where, std::string_view text) {
-  fail_option(fmt::format("{}={}: this value cannot be; allowed is {}", where, text, allowed_values(info)));
+  const bool has_unit = std::holds_alternative<std::uint64_t options::*>(info.value) ||
+                        std::holds_alternative<std::chrono::nanoseconds options::*>(info.value);
+  fail_option(fmt::format("{}={}: {}; allowed is {}", where, text,
+                          has_unit && has_leading_zero(text) ? "numbers are decimal and do not begin with 0"
+                                                             : "this value cannot be",
+                          allowed_values(info)));
 }
 
 }  // namespace
 
-std::string allowed_values(const option_info& info) {
+std::string allowed_values(const option_info& info, std::span<const std::string> roles) {
   const std::string orauto = info.automatic.empty() ? "" : ", or auto";
   return std::visit(visitor{
                         [](bool options::*) { return std::string("yes or no"); },
@@ -52,6 +58,11 @@ std::string allowed_values(const option_info& info) {
                             return std::string("a list like machines=512,pes=8,net=200g,seed=7");
                           if (info.value == option_info::member(&options::mpi))
                             return std::string("auto, off or the path of a library");
+                          if (info.value == option_info::member(&options::role))
+                            return roles.empty() ? std::string("the name of a role of this program")
+                                                 : fmt::format("{}", fmt::join(roles, ", "));
+                          if (info.value == option_info::member(&options::advise_net))
+                            return std::string(allowed_networks);
                           return std::string(info.value == option_info::member(&options::world)
                                                  ? "1 to 48 letters, digits, '.', '_' and '-'"
                                                  : "a path");
@@ -80,6 +91,7 @@ void set_option(options& o, const option_info& info, std::string_view where, con
                  [&](std::chrono::nanoseconds options::* m) { o.*m = std::chrono::nanoseconds(number(to_time(text))); },
                  [&](std::string options::* m) {
                    if (m == &options::world && !transport::check_world_name(text)) fail_value(info, where, text);
+                   if (m == &options::advise_net) (void)parse_network(text, where);  // throws
                    o.*m = text;
                  },
                  [&](waiting options::* m) {

@@ -3,6 +3,7 @@
 
 #include <orrery/process/options.hpp>
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -22,8 +23,9 @@ struct visitor : F... {
 [[nodiscard]] inline bool is_flag(const option_info& info) {
   return std::holds_alternative<bool options::*>(info.value);
 }
-/// The allowed values, as a clause that follows "allowed is".
-[[nodiscard]] std::string allowed_values(const option_info& info);
+/// The allowed values, as a clause that follows "allowed is". `roles` are those of the program, if
+/// the caller knows them.
+[[nodiscard]] std::string allowed_values(const option_info& info, std::span<const std::string> roles = {});
 /// Sets an option to what the user wrote; `where` is the option or the variable, as it was written.
 /// Throws world_error if the value cannot be.
 void set_option(options& o, const option_info& info, std::string_view where, const std::string& text);

@@ -28,9 +28,10 @@ std::string with_unit(std::uint64_t n, std::span<const unit> units) {
   return std::to_string(n);
 }
 
-// Numbers with a unit as CLI11 reads them. It takes a sign or a unit alone, too.
+// Numbers with a unit as CLI11 reads them. It takes a sign or a unit alone, too, and other bases.
 std::optional<std::uint64_t> converted(const CLI::Validator& convert, std::string text) {
   if (text.empty() || std::isdigit(static_cast<unsigned char>(text.front())) == 0) return std::nullopt;
+  if (has_leading_zero(text)) return std::nullopt;
   try {
     if (!convert(text).empty()) return std::nullopt;
   } catch (const CLI::ValidationError&) {
@@ -46,6 +47,11 @@ std::optional<std::uint64_t> to_number(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
   if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
   return n;
+}
+
+bool has_leading_zero(std::string_view text) {
+  constexpr std::string_view second_letters = "0123456789xX";
+  return text.size() > 1 && text[0] == '0' && second_letters.contains(text[1]);
 }
 
 std::optional<std::uint64_t> to_size(const std::string& text) { return converted(CLI::AsSizeValue(false), text); }

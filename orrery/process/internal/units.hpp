@@ -17,6 +17,9 @@ inline constexpr std::uint64_t second = 1'000'000'000;
 
 /// A number without a unit; nothing if it is not so written.
 [[nodiscard]] std::optional<std::uint64_t> to_number(std::string_view text);
+/// True for numbers like 0100 and 0x10, which C reads as octal and hexadecimal: they are no sizes
+/// and no times.
+[[nodiscard]] bool has_leading_zero(std::string_view text);
 /// Bytes, written like 4096, 64K or 2G; nothing if it is not so written.
 [[nodiscard]] std::optional<std::uint64_t> to_size(const std::string& text);
 /// Nanoseconds, written like 50us, 1ms or 2s, or 0.
