@@ -151,9 +151,10 @@ TEST(options, no_value_can_be_out_of_range_negative_or_with_something_behind_it)
 }
 
 TEST(options, sizes_and_times_are_decimal) {
-  EXPECT_EQ(error_of({"--orrery-ring=0100K"}),
-            "--orrery-ring=0100K: numbers are decimal and do not begin with 0; allowed is a size from 32K to 1G, written "
-            "like 64K, 1M or 2G");
+  EXPECT_EQ(
+      error_of({"--orrery-ring=0100K"}),
+      "--orrery-ring=0100K: numbers are decimal and do not begin with 0; allowed is a size from 32K to 1G, written "
+      "like 64K, 1M or 2G");
   for (const char* bad : {"0100000", "0x10000", "0X10000", "00", "0x10K"})
     EXPECT_NE(error_of({std::string("--orrery-mailbox=") + bad}).find("decimal"), std::string::npos) << bad;
   for (const char* bad : {"010ms", "0x10us", "00s"})

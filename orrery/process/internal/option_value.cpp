@@ -30,10 +30,10 @@ std::optional<bool> to_bool(std::string_view text) {
 [[noreturn]] void fail_value(const option_info& info, std::string_view where, std::string_view text) {
   const bool has_unit = std::holds_alternative<std::uint64_t options::*>(info.value) ||
                         std::holds_alternative<std::chrono::nanoseconds options::*>(info.value);
-  fail_option(fmt::format("{}={}: {}; allowed is {}", where, text,
-                          has_unit && has_leading_zero(text) ? "numbers are decimal and do not begin with 0"
-                                                             : "this value cannot be",
-                          allowed_values(info)));
+  fail_option(fmt::format(
+      "{}={}: {}; allowed is {}", where, text,
+      has_unit && has_leading_zero(text) ? "numbers are decimal and do not begin with 0" : "this value cannot be",
+      allowed_values(info)));
 }
 
 }  // namespace
