@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <thread>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -49,7 +50,23 @@ void serve_and_lose_a_node() {
   s.insert(-3, 0);
   while (!s.find(-1)) orrery::sleep_for(1ms);
 }
-const orrery::testing::scenarios all = {{"serve", serve}, {"serve_and_lose_a_node", serve_and_lose_a_node}};
+// PE 1, with the keys from 100 on, computes for as long as there is the file that the test has made.
+constexpr const char* busy_while_there = "SHELL_TEST_BUSY";
+void compute_for_long() {
+  fmt::print(stderr, "ready\n");
+  while (std::filesystem::exists(std::getenv(busy_while_there))) std::this_thread::sleep_for(1ms);
+}
+void serve_beside_a_busy_pe() {
+  auto n = numbers::make({.pes = {0, 1}, .splits = {100}, .balancing = false});
+  n.publish("/numbers");
+  auto busy = orrery::start_call<&compute_for_long>(orrery::pe(1));
+  auto s = n.open();
+  while (!s.find(-1)) orrery::sleep_for(1ms);
+  busy.get();
+}
+const orrery::testing::scenarios all = {{"serve", serve},
+                                        {"serve_and_lose_a_node", serve_and_lose_a_node},
+                                        {"serve_beside_a_busy_pe", serve_beside_a_busy_pe}};
 
 std::string list(const std::string& arguments) { return shell("list", arguments); }
 
@@ -143,7 +160,9 @@ TEST_F(shell_of_lists, refuses_what_a_file_cannot_mean) {
   EXPECT_EQ(list("/numbers find 999"), "1") << "nothing to be found";
   EXPECT_EQ(list("/numbers erase 999"), "1");
   EXPECT_EQ(list("/numbers insert 1 1"), "1");
-  EXPECT_TRUE(list("/numbers find x").ends_with("\n3")) << list("/numbers find x");
+  for (const char* const wrong : {"find x", "insert 1 x", "erase x", "range x", "range 1 x"})
+    EXPECT_EQ(list(fmt::format("/numbers {}", wrong)), "orrery: 'x' is no number of this list's type\n2") << wrong;
+  EXPECT_TRUE(list("/numbers frobnicate").ends_with("\n2")) << list("/numbers frobnicate");
   EXPECT_TRUE(list("/nothing size").ends_with("\n3")) << list("/nothing size");
   if (std::filesystem::exists("/dev/full")) {
     EXPECT_EQ(list("/numbers range >/dev/full"), "3") << "it said why to /dev/full, too";
@@ -177,6 +196,25 @@ TEST_F(shell_of_lists, names_a_program_that_is_stopped) {
   EXPECT_NE(said.find("is stopped"), std::string::npos) << said;
   EXPECT_TRUE(said.ends_with("\n3")) << said;
   end(server);
+}
+
+TEST_F(shell_of_lists, gives_up_what_is_not_done_in_time) {
+  for (const std::string what : {"insert 150 1", "erase 150", "size", "statistics"}) {
+    const csv_file busy("");
+    ::setenv(busy_while_there, busy.path().c_str(), 1);
+    program server({"--scenario=serve_beside_a_busy_pe", own_world(), "--orrery-pes=2"});
+    server.hear("ready");
+    // PE 1 goes on when the tool has said so: else the tool waits for it when it leaves.
+    const std::string said = list(fmt::format(
+        "--timeout=0.3 /numbers {0} >{1}.said 2>&1 & tool=$!; for i in $(seq 300); do [ -s {1}.said ] && break; "
+        "sleep 0.1; done; rm {1}; wait $tool; code=$?; cat {1}.said; rm {1}.said; (exit $code)",
+        what, busy.path()));
+    EXPECT_NE(said.find("/numbers: the service with its root on PE 0"), std::string::npos) << what << ": " << said;
+    EXPECT_NE(said.find("--timeout=0.3"), std::string::npos) << what << ": " << said;
+    EXPECT_TRUE(said.ends_with("\n3")) << what << ": " << said;
+    end(server);
+  }
+  ::unsetenv(busy_while_there);
 }
 
 // It is stopped while it waits for more of its file.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,14 @@ namespace orrery::tool {
 struct common {
   std::string directory;  ///< where named worlds are found; empty: $ORRERY_SHM_DIR, else /dev/shm
   bool json = false;
+};
+
+/// A word of the command line is wrong, as was seen only when it was used. The exit code is that of
+/// a command line that cannot be read.
+class command_error : public std::invalid_argument {
+ public:
+  using std::invalid_argument::invalid_argument;
+  static constexpr int exit_code = 2;
 };
 
 // Each returns the exit code, and says on stderr why it is not 0.
@@ -37,7 +46,7 @@ struct list_request {
   std::string name;  ///< under which the list is published
   std::string action;  ///< find, insert, erase, range, load, size, statistics
   std::vector<std::string> arguments;
-  double timeout = 10;  ///< seconds in which the list must be found, and answer
+  double timeout = 10;  ///< seconds in which the list must be found, and answer; see use_in_time
 };
 /// `orrery list`: joins the world and uses the list. The exit code is 1 if there was nothing to find, insert or erase, 2 if the
 /// arguments are wrong, 3 if it failed.

@@ -44,6 +44,16 @@ T value_of(const std::string& text) {
   }
 }
 
+/// A key or value of the command line.
+template <class T>
+T word_as(const std::string& text) {
+  try {
+    return value_of<T>(text);
+  } catch (const usage_error& e) {
+    throw command_error(e.what());
+  }
+}
+
 // What cannot be meant, as a part of it would be lost: null if all is well. Other programs double a quote in quotes, and let texts
 // have several lines.
 const char* wrong_quotes(const std::string& line) {
@@ -158,13 +168,13 @@ int print_statistics(const std::vector<service::walk_report>& all) {
 
 template <class Key, class Value>
 int act(list_session<Key, Value>& s, const list_request& r) {
-  const auto key = [&] { return value_of<Key>(r.arguments[0]); };
+  const auto key = [&] { return word_as<Key>(r.arguments[0]); };
   if (r.action == "find") {
     const auto v = s.find(key());
     if (v) fmt::print("{}\n", *v);
     return v ? 0 : 1;
   }
-  if (r.action == "insert") return s.insert(key(), value_of<Value>(r.arguments[1])) ? 0 : 1;
+  if (r.action == "insert") return s.insert(key(), word_as<Value>(r.arguments[1])) ? 0 : 1;
   if (r.action == "erase") return s.erase(key()) ? 0 : 1;
   if (r.action == "size") {
     fmt::print("{}\n", s.size());
@@ -173,7 +183,7 @@ int act(list_session<Key, Value>& s, const list_request& r) {
   if (r.action == "load") return load(s, r.arguments[0]);
   std::optional<Key> bounds[2];  // range [FROM [TO]]
   for (std::size_t i = 0; i < std::min<std::size_t>(r.arguments.size(), 2); ++i)
-    bounds[i] = value_of<Key>(r.arguments[i]);
+    bounds[i] = word_as<Key>(r.arguments[i]);
   auto walk = s.scan(bounds[0], bounds[1]);
   for (auto part = walk.next(); !part.empty(); part = walk.next())
     for (const auto& [k, v] : part) fmt::print("{},{}\n", field(k), field(v));
@@ -226,25 +236,15 @@ std::string wrong_arguments(const list_request& r) {
   return {};
 }
 
-// Throws if no service with that name answers in time, as where a program is stopped.
-void reach(const list_request& r) {
-  const auto limit = std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(r.timeout));
-  const auto begin = now();
-  const auto root = lookup<service::service_root>(r.name, limit);
-  auto answer = start(root)->is_of("", "");
-  if (answer.wait_for(limit - (now() - begin))) {
-    (void)answer.get();
-    return;
-  }
-  detail::future_access<bool>::disregard(std::move(answer));
-  const scheduler::node& n = detail::here_pe().owner();
-  throw timeout_error(verbatim, fmt::format("{}: {} has the root of this service and {} (--timeout={})", r.name,
-                                            detail::pe_in_words(n, root.address().pe),
-                                            detail::why_silent(n, root.address().pe), r.timeout));
+// The result, if it comes before `deadline`. Nobody has to be told of it later.
+template <class T>
+std::optional<T> take_before(std::chrono::nanoseconds deadline, future<T> answer) {
+  if (answer.wait_for(deadline - now())) return answer.get();
+  detail::future_access<T>::disregard(std::move(answer));
+  return {};
 }
 
 int use(const list_request& r) {
-  reach(r);
   if (const auto code = with_keys<std::string>(r)) return *code;
   if (const auto code = with_keys<std::int32_t>(r)) return *code;
   if (const auto code = with_keys<std::int64_t>(r)) return *code;
@@ -252,14 +252,47 @@ int use(const list_request& r) {
                     fmt::format("{}: keys and values must be of 32 or 64 bits (int, long) or std::string", r.name));
 }
 
+// A call to a process that does not answer parks for ever: the one that waits for it is another process, which ends with the program.
+future<int> start_use(const list_request& r) {
+  promise<int> result;
+  auto answer = result.get_future();
+  spawn_here([result = std::move(result), r]() mutable {
+    try {
+      result.set_value(use(r));
+    } catch (...) {
+      result.set_exception(std::current_exception());
+    }
+  });
+  return answer;
+}
+
+// Throws timeout_error if the list is not found, does not answer, or has not done what is asked in time, as where a program is stopped.
+// What load and range take depends on how much there is: of these only the first answer must come in time.
+int use_in_time(const list_request& r) {
+  const auto limit = std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(r.timeout));
+  const auto deadline = now() + limit;
+  const auto root = lookup<service::service_root>(r.name, limit);
+  const scheduler::node& n = detail::here_pe().owner();
+  const std::string pe = detail::pe_in_words(n, root.address().pe);
+  if (!take_before(deadline, start(root)->is_of("", "")))
+    throw timeout_error(verbatim, fmt::format("{}: {} has the root of this service and {} (--timeout={})", r.name, pe,
+                                              detail::why_silent(n, root.address().pe), r.timeout));
+  if (r.action == "load" || r.action == "range") return use(r);
+  if (const auto code = take_before(deadline, start_use(r))) return *code;
+  throw timeout_error(verbatim, fmt::format("{}: the service with its root on {} {} (--timeout={}){}", r.name, pe,
+                                            detail::why_silent(n, root.address().pe), r.timeout,
+                                            r.action == "insert" || r.action == "erase"
+                                                ? fmt::format("; '{}' may be done later", r.action)
+                                                : ""));
+}
+
 }  // namespace
 
 int list(const common& c, const list_request& r) {
-  constexpr int wrong = 2;
   constexpr int failed = 3;  // 1 is: there was nothing to find, insert or erase
   if (const std::string why = wrong_arguments(r); !why.empty()) {
     (void)fail("orrery list: " + why);
-    return wrong;
+    return command_error::exit_code;
   }
   if (const auto world = attach(r.world, c.directory); !world) {  // run() would make one
     (void)fail(world.error());
@@ -273,11 +306,14 @@ int list(const common& c, const list_request& r) {
   int code = failed;  // of a program that does not come to its main, too
   const int ended = run(static_cast<int>(options.size()), words.data(), [&](const args&) {
     try {
-      const int found = use(r);
+      const int found = use_in_time(r);
       if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
         (void)fail(fmt::format("the output cannot be written: {}", std::strerror(errno)));
       else
         code = found;
+    } catch (const command_error& e) {
+      (void)fail(e.what());
+      code = command_error::exit_code;
     } catch (const std::exception& e) {
       (void)fail(e.what());
     }

@@ -130,7 +130,9 @@ CLI::App* add_list_command(CLI::App& app, list_request& r) {
       ->check(CLI::IsMember({"find", "insert", "erase", "range", "load", "size", "statistics"}))
       ->type_name("");
   c->add_option("ARGUMENTS", r.arguments, "Keys and values: numbers or texts")->type_name("");
-  c->add_option("--timeout", r.timeout, "Seconds in which the list must be found and answer; default: 10")
+  c->add_option("--timeout", r.timeout,
+                "Seconds in which the list must be found and have done what is asked; of load and range, which may "
+                "take longer, only the first answer must come in time; default: 10")
       ->check(CLI::Range(0.001, 1e6))
       ->type_name("SECONDS");
   c->footer(
