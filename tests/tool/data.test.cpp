@@ -157,6 +157,19 @@ TEST(orrery_data, says_what_is_wrong) {
   expect_bad("import " + folder / "a.npy" + " " + folder / "x", "it has 4 dimensions");
 }
 
+TEST(orrery_data, a_wrong_word_ends_with_2_and_what_fails_with_1) {
+  const scratch folder;
+  write_text(folder / "in.raw", "8 bytes.");
+  expect_good("create " + folder / "x --shape 8,8,8");
+  for (const std::string& wrong :
+       {"create " + folder / "y --shape 8,8,8 --type int8", "copy " + folder / "x " + folder / "y --type int8",
+        "copy " + folder / "x " + folder / "y --map square", "read " + folder / "x --box 1",
+        "read " + folder / "x --box a,:,:", "read " + folder / "x --box 9,:,:",
+        "import " + folder / "in.raw " + folder / "y", "export " + folder / "x " + folder / "out.npy --dataset /a"})
+    EXPECT_EQ(orrery_data(wrong).code, 2) << wrong;
+  EXPECT_EQ(orrery_data("info " + folder / "y").code, 1);
+}
+
 TEST(orrery_data, imports_numpy_arrays_with_sides_of_one_behind_the_third) {
   const scratch folder;
   write_text(folder / "a.npy",

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "array_file.hpp"
+#include "commands.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -115,7 +116,7 @@ std::int64_t checked_elements(const index3& shape, std::size_t element_bytes) {
 
 std::unique_ptr<array_source> open_source(const file_request& r) {
   if (!is_hdf5(r.path) && !r.dataset.empty())
-    throw std::invalid_argument(fmt::format("{} is no HDF5 file by its name: it has no --dataset", r.path));
+    throw command_error(fmt::format("{} is no HDF5 file by its name: it has no --dataset", r.path));
   if (access(r.path.c_str(), R_OK) != 0)
     throw std::system_error(errno, std::system_category(), fmt::format("cannot read {}", r.path));
   require_regular(r.path);
@@ -126,7 +127,7 @@ std::unique_ptr<array_source> open_source(const file_request& r) {
 std::unique_ptr<array_sink> make_sink(const sink_request& r) {
   if (is_hdf5(r.path)) return make_hdf5(r);
   if (!r.dataset.empty())
-    throw std::invalid_argument(fmt::format("{} is no HDF5 file by its name: it has no --dataset", r.path));
+    throw command_error(fmt::format("{} is no HDF5 file by its name: it has no --dataset", r.path));
   if (is_nifti(r.path)) return make_nifti(r);
   return make_flat(r);
 }

@@ -3,6 +3,7 @@
 
 #include "array_file.hpp"
 #include "attach.hpp"
+#include "commands.hpp"
 #include "progress.hpp"
 
 #include <orrery/orrery.hpp>
@@ -28,7 +29,7 @@ using nlohmann::ordered_json;
 constexpr std::size_t block_bytes = 32 << 20;  // and as much again for the pages of it that are on their way
 
 index3 three(const std::vector<std::int64_t>& sides) {
-  if (sides.size() != 3) throw std::invalid_argument("a shape has three sides: 512,512,512");
+  if (sides.size() != 3) throw command_error("a shape has three sides: 512,512,512");
   return {sides[0], sides[1], sides[2]};
 }
 
@@ -45,8 +46,7 @@ index3 usual_pages(const index3& shape) {
 
 element_type type_named(const std::string& name) {
   const auto type = element_type_named(name);
-  if (!type)
-    throw std::invalid_argument(fmt::format("there is no type '{}': float32, float64, complex64, complex128", name));
+  if (!type) throw command_error(fmt::format("there is no type '{}': float32, float64, complex64, complex128", name));
   return *type;
 }
 
@@ -102,6 +102,9 @@ int in_world(const std::function<int()>& body) {
   return run(1, argv, [&](const args&) {
     try {
       return body();
+    } catch (const command_error& e) {
+      (void)fail(e.what());
+      return command_error::exit_code;
     } catch (const std::exception& e) {
       return fail(e.what());
     }

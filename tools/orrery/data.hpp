@@ -53,7 +53,7 @@ int in_world(const std::function<int()>& body);
 /// Writes a part of a data set to r.file.
 void export_part(const data_request& r, const storage::domain& part);
 /// The part of an array of that shape that a text like NumPy's slices stands for: "first:last,index,:", negative places counted from the end. Throws
-/// std::invalid_argument, which names the slice.
+/// command_error, which names the slice.
 [[nodiscard]] storage::domain parse_box(const std::string& text, const storage::index3& shape);
 
 }  // namespace orrery::tool

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "commands.hpp"
 #include "data.hpp"
 #include "progress.hpp"
 
@@ -21,8 +22,7 @@ copy_task task_for(const data_request& r) {
   if (!r.type.empty()) {
     const auto type = element_type_named(r.type);
     if (!type)
-      throw std::invalid_argument(
-          fmt::format("there is no type '{}': float32, float64, complex64, complex128", r.type));
+      throw command_error(fmt::format("there is no type '{}': float32, float64, complex64, complex128", r.type));
     t.type = *type;
   }
   if (!r.copy_pages.empty()) t.page_shape = {r.copy_pages[0], r.copy_pages[1], r.copy_pages[2]};

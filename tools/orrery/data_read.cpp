@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `orrery data read`: a part of an array, as text or in a file.
+#include "commands.hpp"
 #include "data.hpp"
 
 #include <orrery/orrery.hpp>
@@ -105,7 +106,7 @@ domain parse_box(const std::string& text, const index3& shape) {
       rest.remove_prefix(k == 2 ? 0 : comma + 1);
     }
   } catch (const std::invalid_argument& e) {
-    throw std::invalid_argument(fmt::format(
+    throw command_error(fmt::format(
         "--box {}: {}. It is first:last,first:last,first:last (without last), or a single place, or : for all; the array is {}",
         text, e.what(), storage::to_string(shape)));
   }

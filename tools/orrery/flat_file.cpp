@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Elements that lie in a file one after the other: NumPy's format, and files of nothing but elements.
 #include "array_file.hpp"
+#include "commands.hpp"
 #include "npy.hpp"
 
 #include <orrery/process/io.hpp>
@@ -39,7 +40,7 @@ void each_run(const domain& d, const index3& shape, std::size_t element_bytes, s
 npy_header header_of(const file_request& r) {
   if (!is_npy(r.path)) {
     if (!r.shape || !r.type)
-      throw std::invalid_argument(fmt::format("{} says nothing of itself: give --shape and --type", r.path));
+      throw command_error(fmt::format("{} says nothing of itself: give --shape and --type", r.path));
     return {*r.shape, *r.type, false, 0};
   }
   const io::descriptor file(r.path, O_RDONLY);

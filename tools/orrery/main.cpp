@@ -107,7 +107,9 @@ data_commands add_data_commands(CLI::App& app, data_request& r) {
   copy->add_option("TARGET", r.target, "The data set to be made")->required()->type_name("");
   copy->add_option("--pages", r.copy_pages, "Shape of pages; default: as they are")->delimiter(',')->expected(3);
   copy->add_option("--type", r.type, "float32, float64, complex64 or complex128; default: as it is");
-  copy->add_option("--map", r.map, "Which page lies on which device: circulant or blocked; default: as it is");
+  copy->add_option("--map", r.map, "Which page lies on which device: circulant or blocked; default: as it is")
+      ->check(CLI::IsMember({"circulant", "blocked"}))
+      ->type_name("");
   add_folders(copy, r);
   copy->add_option("--memory", r.memory,
                    "How much it may use, of all nodes together; default: 256M, or more if that is too little")
