@@ -157,6 +157,17 @@ TEST(orrery_data, says_what_is_wrong) {
   expect_bad("import " + folder / "a.npy" + " " + folder / "x", "it has 4 dimensions");
 }
 
+TEST(orrery_data, control_characters_in_paths_do_not_reach_a_terminal) {
+  const scratch folder;
+  const std::string red = "'" + folder / "\x1b[31mred" + "'";
+  expect_good("create " + red + " --shape 8,8,8");
+  for (const std::string& command : {"info " + red, "info " + red + "/none"}) {
+    const std::string said = orrery_data(command).text;
+    EXPECT_NE(said.find("?[31mred"), std::string::npos) << said;
+    EXPECT_EQ(said.find('\x1b'), std::string::npos) << said;
+  }
+}
+
 TEST(orrery_data, a_wrong_word_ends_with_2_and_what_fails_with_1) {
   const scratch folder;
   write_text(folder / "in.raw", "8 bytes.");

@@ -5,6 +5,7 @@
 #include <orrery/process/detail/names_on_board.hpp>
 #include <orrery/process/options.hpp>
 #include <orrery/scheduler/counters.hpp>
+#include <orrery/service/ordered_list.hpp>
 #include <orrery/transport/shm/board.hpp>
 #include <orrery/transport/shm/world.hpp>
 #include <orrery/transport/wait.hpp>
@@ -166,10 +167,11 @@ class orrery_tool : public ::testing::Test {
     return options;
   }
 
-  static orrery::wire::unique_ptr<shm_world> make_world(const std::string& name, std::uint32_t pes) {
+  static orrery::wire::unique_ptr<shm_world> make_world(const std::string& name, std::uint32_t pes,
+                                                        const std::string& program = "tester") {
     transport::world_config config;
     config.pe_count = pes;
-    config.program = "tester";
+    config.program = program;
     auto world = shm_world::create_or_join(name, config);
     if (!world) throw std::runtime_error(world.error().message);
     return std::move(*world);
@@ -228,6 +230,20 @@ TEST_F(orrery_tool, an_unknown_world_is_an_error_that_names_those_that_run) {
     EXPECT_NE(o.text.find("'demu'"), std::string::npos) << o.text;
     EXPECT_NE(o.text.find("running are: demo"), std::string::npos) << o.text;
   }
+}
+
+TEST_F(orrery_tool, control_characters_in_names_of_others_do_not_reach_a_terminal) {
+  const auto world = make_world("demo", 1, "\x1b[31mred");
+  const std::vector<std::vector<std::string>> commands{
+      {"ls"}, {"ls", "demo"}, {"top", "demo", "--once", "--interval", "0.05"}};
+  for (const auto& words : commands) {
+    const outcome o = run(words);
+    EXPECT_EQ(o.code, 0);
+    EXPECT_NE(o.text.find("?[31mred"), std::string::npos) << o.text;
+    EXPECT_EQ(o.text.find('\x1b'), std::string::npos) << o.text;
+  }
+  const std::string unknown = run({"ls", "\x1b[31mred"}).text;
+  EXPECT_EQ(unknown.find('\x1b'), std::string::npos) << unknown;
 }
 
 TEST_F(orrery_tool, a_wrong_command_line_ends_with_2) {
@@ -402,6 +418,18 @@ TEST_F(names_in_orrery_tool, ls_shows_the_names_of_all_nodes_and_what_they_name)
   EXPECT_NE(run({"top", "real", "--once", "--interval", "0.05"}).text.find("3 names"), std::string::npos);
 }
 
+TEST_F(names_in_orrery_tool, texts_of_a_list_are_printable_on_a_terminal_only) {
+  ASSERT_TRUE(p.wait_for("ready")) << p.output();
+  tell(p, "list /texts");
+  EXPECT_EQ(run({"list", "real", "/texts", "find", "key"}).text, "\x1b[31mred\n");
+  for (const char* const operation : {"find", "range"}) {
+    child c(command({"list", "real", "/texts", operation, "key"}), true);
+    EXPECT_EQ(c.finish(), 0);
+    EXPECT_NE(c.output().find("?[31mred"), std::string::npos) << c.output();
+    EXPECT_EQ(c.output().find('\x1b'), std::string::npos) << c.output();
+  }
+}
+
 TEST_F(names_in_orrery_tool, ls_shows_only_the_names_that_were_asked_for) {
   ASSERT_TRUE(p.wait_for("ready")) << p.output();
   tell(p, "publish /data/ 12");
@@ -537,6 +565,10 @@ int program(int argc, char** argv) {
       std::size_t n = 0;
       if (what == "publish" && std::cin >> n) {
         for (std::size_t i = 0; i < n; ++i) publish(text + std::to_string(i), all[i % all.size()]);
+      } else if (what == "list") {
+        const auto texts = ordered_list<std::string, std::string>::make();
+        texts.publish(text);
+        texts.open().insert("key", "\x1b[31mred");
       } else if (what == "unpublish") {
         unpublish(text);
       } else if (what == "destroy") {

@@ -49,17 +49,18 @@ std::string headline(const world_sample& w) {
 }
 
 int fail(const std::string& why) {
-  fmt::print(stderr, "orrery: {}\n", why);
+  fmt::print(stderr, "orrery: {}\n", printable_lines(why));
   return 1;
 }
 
 void print_lines(const std::vector<std::string>& lines) {
-  for (const std::string& line : lines) fmt::print("{}\n", line);
+  for (const std::string& line : lines) fmt::print("{}\n", printable(line));
   std::fflush(stdout);
 }
 
 void print_json(const nlohmann::ordered_json& value) {
-  print_lines({value.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace)});
+  fmt::print("{}\n", value.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+  std::fflush(stdout);
 }
 
 }  // namespace orrery::tool

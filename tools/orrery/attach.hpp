@@ -15,8 +15,9 @@ namespace orrery::tool {
 /// The line above a table.
 [[nodiscard]] std::string headline(const world_sample& w);
 
-/// Says what went wrong, and is the exit code for it.
+/// Says what went wrong, without control characters, and is the exit code for it.
 [[nodiscard]] int fail(const std::string& why);
+/// Without control characters: names of worlds and programs are others'.
 void print_lines(const std::vector<std::string>& lines);
 /// One line.
 void print_json(const nlohmann::ordered_json& value);

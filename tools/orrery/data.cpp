@@ -5,6 +5,7 @@
 #include "attach.hpp"
 #include "commands.hpp"
 #include "progress.hpp"
+#include "text.hpp"
 
 #include <orrery/orrery.hpp>
 #include <orrery/storage/storage.hpp>
@@ -169,14 +170,15 @@ int data_info(const data_request& r) {
                   {"devices", devices}});
       return 0;
     }
-    fmt::print("{}: {} elements of type {} in pages of {}, {}{}{}\n", i.path, storage::to_string(i.shape),
+    fmt::print("{}: {} elements of type {} in pages of {}, {}{}{}\n", printable(i.path), storage::to_string(i.shape),
                to_string(i.type), storage::to_string(i.page_shape),
                i.checksums ? "with checksums" : "without checksums",
                i.finished ? "" : "; unfinished: its last writer is still at work, or was interrupted",
                i.intact ? "" : "; its header was changed: this may be untrue, restore it from a copy");
     for (std::size_t d = 0; d < i.files.size(); ++d)
-      fmt::print("  device {}: {}, {} pages ({} map)\n", d, devices[d], i.pages[d], i.map);
-    for (const auto& [key, value] : attributes.items()) fmt::print("  {}: {}\n", key, value.dump());
+      fmt::print("  device {}: {}, {} pages ({} map)\n", d, printable(devices[d]), i.pages[d], i.map);
+    for (const auto& [key, value] : attributes.items())
+      fmt::print("  {}: {}\n", printable(key), printable(value.dump()));
     return 0;
   });
 }
@@ -212,7 +214,8 @@ int data_verify(const data_request& r) {
       for (const page_damage& d : damage) list.push_back({{"page", d.page}, {"what", d.what}});
       print_json({{"damaged", std::move(list)}});
     } else {
-      for (const page_damage& d : damage) fmt::print("({}, {}, {}): {}\n", d.page[0], d.page[1], d.page[2], d.what);
+      for (const page_damage& d : damage)
+        fmt::print("({}, {}, {}): {}\n", d.page[0], d.page[1], d.page[2], printable(d.what));
       fmt::print("{} of {} pages cannot be trusted\n", damage.size(), grid.page_count());
     }
     return damage.empty() ? 0 : 1;

@@ -2,6 +2,7 @@
 // `orrery list`: an ordered list, or a walking list, of a named world from the shell.
 #include "attach.hpp"
 #include "commands.hpp"
+#include "text.hpp"
 
 #include <orrery/orrery.hpp>
 #include <orrery/process/detail/silent_pe.hpp>
@@ -171,7 +172,7 @@ int act(list_session<Key, Value>& s, const list_request& r) {
   const auto key = [&] { return word_as<Key>(r.arguments[0]); };
   if (r.action == "find") {
     const auto v = s.find(key());
-    if (v) fmt::print("{}\n", *v);
+    if (v) fmt::print("{}\n", for_stdout(fmt::format("{}", *v)));
     return v ? 0 : 1;
   }
   if (r.action == "insert") return s.insert(key(), word_as<Value>(r.arguments[1])) ? 0 : 1;
@@ -186,7 +187,7 @@ int act(list_session<Key, Value>& s, const list_request& r) {
     bounds[i] = word_as<Key>(r.arguments[i]);
   auto walk = s.scan(bounds[0], bounds[1]);
   for (auto part = walk.next(); !part.empty(); part = walk.next())
-    for (const auto& [k, v] : part) fmt::print("{},{}\n", field(k), field(v));
+    for (const auto& [k, v] : part) fmt::print("{},{}\n", for_stdout(field(k)), for_stdout(field(v)));
   return 0;
 }
 
@@ -199,8 +200,9 @@ std::optional<int> act_on(const list_request& r) {
     const int code = print_statistics(list.statistics());
     if constexpr (requires { list.lost(); })
       for (const auto& keys : list.lost())
-        fmt::print("lost with a node: keys {}{}\n", keys.from ? fmt::format("from {} ", field(*keys.from)) : "",
-                   keys.to ? fmt::format("to before {}", field(*keys.to)) : "to the last");
+        fmt::print("lost with a node: keys {}{}\n",
+                   keys.from ? fmt::format("from {} ", for_stdout(field(*keys.from))) : "",
+                   keys.to ? fmt::format("to before {}", for_stdout(field(*keys.to))) : "to the last");
     return code;
   }
   auto s = list.open();

@@ -104,7 +104,8 @@ int list_all(const common& c) {
   }
   print_lines(table.lines());
   for (const world_info& w : *worlds)
-    if (w.state == world_info::condition::unreadable) fmt::print(stderr, "{}: {}\n", w.name, w.problem);
+    if (w.state == world_info::condition::unreadable)
+      fmt::print(stderr, "{}: {}\n", printable(w.name), printable(w.problem));
   if (is_part)
     fmt::print(stderr,
                "Of a named world that an MPI launcher has started this machine's nodes are counted here; 'orrery ls "
@@ -119,7 +120,7 @@ int list_one(const common& c, const std::string& name, const std::string& prefix
   world_sample w = take_sample(*world, true);
   const std::uint64_t hidden = w.name_count - w.names.size();
   std::erase_if(w.names, [&](const name_sample& n) { return !n.name.starts_with(prefix); });
-  for (const std::string& problem : w.problems) fmt::print(stderr, "orrery: {}\n", problem);
+  for (const std::string& problem : w.problems) (void)fail(problem);
   if (c.json) {
     print_json(to_json(w));
     return 0;

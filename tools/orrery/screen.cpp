@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "screen.hpp"
 
+#include "text.hpp"
+
 #include <algorithm>
 #include <cstdio>
 
@@ -35,7 +37,8 @@ void screen::draw(const std::vector<std::string>& lines, std::size_t highlighted
   const std::size_t count = std::min(lines.size(), rows());
   for (std::size_t i = 0; i < count; ++i) {
     if (i == highlighted) ::wattron(::stdscr, A_REVERSE);
-    const std::string line = i == highlighted ? lines[i] + std::string(static_cast<std::size_t>(width), ' ') : lines[i];
+    std::string line = printable(lines[i]);
+    if (i == highlighted) line.append(static_cast<std::size_t>(width), ' ');
     mvwaddnstr(::stdscr, static_cast<int>(i), 0, line.c_str(), width);
     if (i == highlighted) ::wattroff(::stdscr, A_REVERSE);
   }

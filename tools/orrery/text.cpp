@@ -6,6 +6,7 @@
 #include <cstddef>
 
 #include <fmt/format.h>
+#include <unistd.h>
 #include <boost/locale/utf.hpp>
 
 namespace orrery::tool {
@@ -37,6 +38,18 @@ std::string printable(std::string_view text, std::size_t longest) {
     }
   }
   return shown;
+}
+
+std::string printable_lines(std::string_view text) {
+  std::string shown;
+  for (std::size_t end = 0; (end = text.find('\n')) != std::string_view::npos; text.remove_prefix(end + 1))
+    shown += printable(text.substr(0, end)) + '\n';
+  return shown + printable(text);
+}
+
+std::string for_stdout(std::string text) {
+  static const bool terminal = ::isatty(STDOUT_FILENO) != 0;
+  return terminal ? printable_lines(text) : text;
 }
 
 text_table::text_table(std::vector<std::string> names) : names_(std::move(names)) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -24,7 +25,11 @@ class text_table {
 };
 
 /// Text from elsewhere as a terminal may have it, at most `longest` letters: control characters and what is not UTF-8 as '?'.
-[[nodiscard]] std::string printable(std::string_view text, std::size_t longest);
+[[nodiscard]] std::string printable(std::string_view text, std::size_t longest = std::string_view::npos);
+/// The same for text of several lines.
+[[nodiscard]] std::string printable_lines(std::string_view text);
+/// Text from elsewhere as stdout may have it: printable on a terminal; elsewhere as it is, for programs.
+[[nodiscard]] std::string for_stdout(std::string text);
 /// "0", "950", "12.3K", "4.56M": never longer than six letters.
 [[nodiscard]] std::string short_number(double n);
 /// "12 s", "3 min", "5 h", "2 d".
