@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <limits>
 #include <numeric>
 #include <stdexcept>
@@ -190,6 +191,45 @@ TEST_P(shared_data, members_change_a_scalar_at_once_and_nothing_is_lost) {
     EXPECT_EQ(most, 5);
     EXPECT_EQ(bits, 63);
   });
+}
+
+int count_down(shared<int> c) { return c.fetch_sub(1); }
+int lower(shared<int> c) {
+  int expected = 2;
+  return c.compare_exchange(expected, 1) ? 2 : 0;
+}
+int look_at(shared<int> c) { return c; }
+void be_busy() { compute(std::chrono::milliseconds(3)); }
+/// The answer to F and the end of the object come to a PE while it does something else.
+template <auto F>
+void end_behind_the_answer(int left) {
+  const shared<int> c(3, here());
+  call<&count_down>(pe(1), c);
+  auto counted = start_call<F>(pe(1), c);
+  auto busy = start_call<&be_busy>(pe(1));
+  sleep_for(std::chrono::milliseconds(1));
+  EXPECT_EQ(c, left);
+  destroy(c);
+  EXPECT_EQ(counted.get(), 2);
+  busy.get();
+}
+TEST(shared_data_ends, who_has_counted_down_hears_nothing_of_a_destroy_behind_it) {
+  in_simulation("machines=2", [] {
+    end_behind_the_answer<&count_down>(1);
+    end_behind_the_answer<&lower>(1);
+    end_behind_the_answer<&look_at>(2);
+  });
+}
+void leave(team_member& t, shared<int> c) {
+  compute(std::chrono::microseconds(t.rank()));
+  if (c.fetch_sub(1) == 1) destroy(c);
+}
+TEST(shared_data_ends, the_last_one_that_leaves_destroys_the_counter) {
+  for (int seed = 0; seed < 20; ++seed)
+    in_simulation(fmt::format("machines=4,jitter=5us,seed={}", seed), [] {
+      const team all(everywhere(), 12);
+      for (int round = 0; round < 5; ++round) spmd<&leave>(all, shared<int>(12, pe(0)));
+    });
 }
 
 // Elements that the machine does not copy whole: each value has equal words.

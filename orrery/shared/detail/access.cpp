@@ -60,9 +60,15 @@ spot find(const shared_id& id, std::uint64_t row, std::uint64_t column, access_k
   return {o, p, base == nullptr ? nullptr : base + p.local * o.element_bytes()};
 }
 
+/// The object, if somebody watches. An access that asks the owner is told of when it is complete, and
+/// by then the object may have been destroyed.
+std::shared_ptr<const shared_object> hold_if_watched(const shared_object& o) {
+  return o.watched ? hold_object(o.about.id) : nullptr;
+}
 /// An access is complete: to be told of. Its knowledge of the order counts for it, too.
-void note(const shared_id& id, std::uint64_t row, std::uint64_t column, access_kind k, std::source_location where) {
-  note_access(find_object(id), row, column, k, where);
+void note(const std::shared_ptr<const shared_object>& o, std::uint64_t row, std::uint64_t column, access_kind k,
+          std::source_location where) {
+  if (o != nullptr) watch(*o, row, column, k, where);
 }
 
 /// A reader of its elements has to ask their owners: see memory_head::changed.
@@ -170,8 +176,9 @@ namespace {
     if (!asks_owners(s.o)) return watch(s.o, row, column, access_kind::element_read, where);
   }
   const layout::place p = s.o.how().find(row, column);
+  const auto watched = hold_if_watched(s.o);
   take(ask_owner<&read_at_owner>(orrery::pe(s.o.how().pes[p.part]), id, p.part, p.local), out);
-  note(id, row, column, access_kind::element_read, where);
+  note(watched, row, column, access_kind::element_read, where);
 }
 
 [[gnu::noinline]] void write_anywhere(const shared_id& id, std::uint64_t row, std::uint64_t column, const void* value,
@@ -248,8 +255,9 @@ void change_element(const shared_id& id, std::uint64_t row, std::uint64_t column
     change(s.o, s.at, what, type, operand, old);
     return note_access(s.o, row, column, access_kind::update, where);
   }
+  const auto watched = hold_if_watched(s.o);
   take(call<&change_at_owner>(s.owner(), id, s.place.part, s.place.local, what, type, as_bytes(operand, s)), old);
-  note(id, row, column, access_kind::update, where);
+  note(watched, row, column, access_kind::update, where);
 }
 
 bool compare_exchange_element(const shared_id& id, std::uint64_t row, std::uint64_t column, void* expected,
@@ -260,11 +268,12 @@ bool compare_exchange_element(const shared_id& id, std::uint64_t row, std::uint6
     note_access(s.o, row, column, access_kind::update, where);
     return done;
   }
+  const auto watched = hold_if_watched(s.o);
   const auto [done, old] = ask_owner<&compare_exchange_at_owner>(s.owner(), id, s.place.part, s.place.local,
                                                                  as_bytes(expected, s), as_bytes(desired, s));
   if (!done) take(old, expected);
   if (scheduler::causality* const order = here_pe().order().recorder(); done && order != nullptr) order->tick();
-  note(id, row, column, access_kind::update, where);
+  note(watched, row, column, access_kind::update, where);
   return done;
 }
 
