@@ -193,6 +193,36 @@ TEST_P(shared_data, members_change_a_scalar_at_once_and_nothing_is_lost) {
   });
 }
 
+/// Other bytes where the first element has none: a value that was copied has any.
+void change_padding(const shared_vector<long double>& v) {
+  if constexpr (std::numeric_limits<long double>::digits == 64) {
+    auto* const bytes = reinterpret_cast<unsigned char*>(v.local().data());
+    std::fill(bytes + 10, bytes + sizeof(long double), static_cast<unsigned char>(0xAB));
+  }
+}
+void change_real(shared_vector<long double> v) {
+  EXPECT_EQ(v[0].accumulate(2, [](long double a, long double b) { return a * b; }), 3);
+}
+bool exchange_real(shared_vector<long double> v) {
+  long double expected = 1.5L;
+  return v[0].compare_exchange(expected, 4);
+}
+TEST_P(shared_data, padding_in_an_element_does_not_keep_changes_out) {
+  in_each([] {
+    const shared_vector<long double> v(1, distribution::on(here()));
+    for (const std::uint32_t p : {0U, 1U}) {
+      v[0] = 1.5L;
+      change_padding(v);
+      call<&change_real>(pe(p), v);
+      v[0] = 1.5L;
+      change_padding(v);
+      EXPECT_TRUE(call<&exchange_real>(pe(p), v));
+      EXPECT_FALSE(call<&exchange_real>(pe(p), v));
+      EXPECT_EQ(v[0], 4);
+    }
+  });
+}
+
 int count_down(shared<int> c) { return c.fetch_sub(1); }
 int lower(shared<int> c) {
   int expected = 2;

@@ -3,10 +3,12 @@
 
 #include <orrery/shared/detail/access.hpp>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <concepts>
 #include <cstddef>
+#include <limits>
 #include <source_location>
 #include <type_traits>
 #include <utility>
@@ -18,7 +20,18 @@ template <class T>
 struct element_value {
   std::array<std::byte, sizeof(T)> raw;
   [[nodiscard]] T get() const noexcept { return std::bit_cast<T>(raw); }
+  friend bool operator==(const element_value&, const element_value&) = default;
 };
+
+/// The bytes of a value. A copy of a long double need not keep the bytes that are padding: they
+/// become 0.
+template <class T>
+[[nodiscard]] element_value<T> value_bytes(const T& x) noexcept {
+  auto v = std::bit_cast<element_value<T>>(x);
+  if constexpr (std::is_same_v<T, long double> && std::numeric_limits<T>::digits == 64)
+    std::fill(v.raw.begin() + 10, v.raw.end(), std::byte{0});
+  return v;
+}
 
 template <class T>
 concept number = scalar_of<T> != scalar::none;
@@ -124,21 +137,28 @@ class element_changes {
   }
   T exchange(const T& x) const { return change(element_change::exchange, x); }
   /// Writes `desired` if the element has the bytes of `expected`, which else gets the value that is
-  /// there.
+  /// there. Padding in a class counts as bytes of it.
   bool compare_exchange(T& expected, const T& desired) const {
-    auto raw_value = std::bit_cast<element_value<T>>(expected);
-    if (self().compare_exchange_bytes(raw_value.raw.data(), &desired)) return true;
-    expected = raw_value.get();
-    return false;
+    const element_value<T> wanted = value_bytes(expected);
+    for (element_value<T> there = wanted; !self().compare_exchange_bytes(there.raw.data(), &desired);) {
+      const T value = there.get();
+      if (value_bytes(value) == wanted) continue;  // only padding has differed: `there` has it now
+      expected = value;
+      return false;
+    }
+    return true;
   }
   /// Makes the element op(element, x), for any op, and returns that. The op may be called several
   /// times.
   template <class Op>
   T accumulate(const T& x, Op op) const {
-    T old = self().get();
+    // As bytes, and not as a T from one attempt to the next: a copy of a T may lose padding, and the
+    // element would never have its bytes.
+    element_value<T> there = value_bytes(self().get());
     for (;;) {
-      const T next = op(std::as_const(old), x);
-      if (compare_exchange(old, next)) return next;
+      const T old = there.get();
+      const T next = op(old, x);
+      if (self().compare_exchange_bytes(there.raw.data(), &next)) return next;
     }
   }
 

@@ -12,6 +12,7 @@
 #include <orrery/shared/sharing_check.hpp>
 #include <orrery/wire/archive.hpp>
 #include <orrery/wire/error.hpp>
+#include <orrery/wire/serialize.hpp>
 
 #include <algorithm>
 #include <concepts>
@@ -107,6 +108,19 @@ template <class T>
   return most;
 }
 
+/// The two are equal, or are sent as the same bytes: a value with a NaN in it does not equal itself.
+template <std::equality_comparable T>
+[[nodiscard]] bool is_same_value(const T& a, const T& b) {
+  if (a == b) return true;
+  const auto bytes_of = [](const T& x) {
+    std::vector<std::byte> all(wire_size(x));
+    writer w(all);
+    orrery::write(w, x);
+    return all;
+  };
+  return bytes_of(a) == bytes_of(b);
+}
+
 // --- at the owner --------------------------------------------------------------------------------
 
 template <class T>
@@ -138,7 +152,7 @@ std::pair<bool, T> compare_exchange_held_here(shared_id id, std::uint32_t part, 
   const shared_object& o = *kept;
   require_held(o, part, local);
   T& element = held_elements<T>(o)[local];
-  const bool same = element == expected;
+  const bool same = is_same_value(element, expected);
   order_change(&element, same);
   if (!same) return {false, element};
   element = std::move(desired);

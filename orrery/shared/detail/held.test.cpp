@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <limits>
 #include <map>
 #include <stdexcept>
 #include <string>
@@ -118,6 +119,32 @@ TEST_P(shared_held, a_class_with_serialize_may_be_an_element) {
     EXPECT_EQ(v[2].get(), some);
     EXPECT_EQ(v[0].get(), note());
     with(read_cache(v), [&](auto& c) { EXPECT_EQ(c[2].counts.at("b"), 2); });
+  });
+}
+
+struct reading {
+  std::string unit;
+  double value = 0;
+  friend bool operator==(const reading&, const reading&) = default;
+  template <class A>
+  void serialize(A& a) {
+    a & unit & value;
+  }
+};
+TEST_P(shared_held, an_element_that_does_not_equal_itself_can_be_changed) {
+  in_each([] {
+    const shared_vector<reading> v(3);
+    const reading none{"K", std::numeric_limits<double>::quiet_NaN()};
+    v[2] = none;
+    const auto join = [](reading a, const reading& b) {
+      a.unit += b.unit;
+      return a;
+    };
+    EXPECT_EQ(v[2].accumulate(none, join).unit, "KK");
+    reading expected = v[2];
+    EXPECT_TRUE(v[2].compare_exchange(expected, {"m", 1}));
+    EXPECT_FALSE(v[2].compare_exchange(expected, none));
+    EXPECT_EQ(expected.unit, "m");
   });
 }
 
