@@ -193,6 +193,30 @@ TEST_P(shared_data, members_change_a_scalar_at_once_and_nothing_is_lost) {
   });
 }
 
+static_assert(detail::integer_scalar(8, true) == detail::scalar::i64);
+static_assert(detail::integer_scalar(16, true) == detail::scalar::none);
+static_assert(detail::scalar_of<std::uint16_t> == detail::scalar::u16);
+struct two_longs {
+  long a;
+  long b;
+  friend bool operator==(const two_longs&, const two_longs&) = default;
+};
+TEST_P(shared_data, elements_of_16_bytes_are_exchanged_and_are_no_scalars) {
+  in_each([] {
+    const shared_vector<two_longs> v(3);
+    v[2] = {1, 2};
+    EXPECT_EQ(v[2].exchange({3, 4}), (two_longs{1, 2}));
+    EXPECT_EQ(v[2].get(), (two_longs{3, 4}));
+    v[0] = {5, 6};
+    const auto o = detail::hold_object(v.id());
+    const two_longs one{1, 1};
+    two_longs old{};
+    EXPECT_THROW(detail::change_here(*o, o->base[0], detail::element_change::add, detail::scalar::i64, &one, &old),
+                 bad_message);
+    EXPECT_EQ(v[0].get(), (two_longs{5, 6}));
+  });
+}
+
 /// Other bytes where the first element has none: a value that was copied has any.
 void change_padding(const shared_vector<long double>& v) {
   if constexpr (std::numeric_limits<long double>::digits == 64) {

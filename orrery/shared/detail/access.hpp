@@ -16,6 +16,22 @@ struct shared_object;
 /// The arithmetic type of an element, for what is done to it where it lies.
 enum class scalar : std::uint8_t { none, i8, i16, i32, i64, u8, u16, u32, u64, f32, f64 };
 
+/// The one of integers of so many bytes; none of other sizes, as of __int128.
+[[nodiscard]] constexpr scalar integer_scalar(std::size_t bytes, bool is_signed) noexcept {
+  switch (bytes) {
+    case 1:
+      return is_signed ? scalar::i8 : scalar::u8;
+    case 2:
+      return is_signed ? scalar::i16 : scalar::u16;
+    case 4:
+      return is_signed ? scalar::i32 : scalar::u32;
+    case 8:
+      return is_signed ? scalar::i64 : scalar::u64;
+    default:
+      return scalar::none;
+  }
+}
+
 template <class T>
 inline constexpr scalar scalar_of = [] {
   if constexpr (std::is_same_v<T, bool> || std::is_enum_v<T> || !std::is_arithmetic_v<T>) {
@@ -23,8 +39,7 @@ inline constexpr scalar scalar_of = [] {
   } else if constexpr (std::is_floating_point_v<T>) {
     return sizeof(T) == 4 ? scalar::f32 : sizeof(T) == 8 ? scalar::f64 : scalar::none;
   } else {
-    constexpr int log = sizeof(T) == 1 ? 0 : sizeof(T) == 2 ? 1 : sizeof(T) == 4 ? 2 : 3;
-    return static_cast<scalar>(static_cast<int>(std::is_signed_v<T> ? scalar::i8 : scalar::u8) + log);
+    return integer_scalar(sizeof(T), std::is_signed_v<T>);
   }
 }();
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/shared/internal/element_memory.hpp>
+#include <orrery/wire/error.hpp>
 
 #include <algorithm>
 #include <stdexcept>
@@ -45,6 +46,9 @@ T combine(element_change what, T before, T x) {
 
 template <class T>
 void change_scalar(const shared_object& o, std::byte* at, element_change what, const void* operand, void* old) {
+  // The type comes in messages. Another size would be copied beyond what is here.
+  if (o.element_bytes() != sizeof(T))
+    throw bad_message(errc::message_corrupt, o.about.label + ": a change of elements of another size");
   T x;
   std::memcpy(&x, operand, sizeof x);
   T before;
