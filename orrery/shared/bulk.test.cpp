@@ -11,6 +11,7 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <limits>
 #include <numeric>
 #include <random>
 #include <span>
@@ -34,6 +35,23 @@ struct record {
   friend bool operator==(const record&, const record&) = default;
 };
 record record_of(std::uint64_t i) { return {{static_cast<std::uint16_t>(i), 7, static_cast<std::uint16_t>(3 * i)}}; }
+
+TEST(bulk_messages, regions_that_are_not_there_are_refused) {
+  testing::in_world(2, [] {
+    const shared_matrix<int> m(6, 4, distribution::block());
+    const detail::layout& l = detail::hold_object(m.id())->how();
+    constexpr std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
+    EXPECT_TRUE(detail::is_inside(l, {1, 0, 3, 1, 3}));
+    EXPECT_FALSE(detail::is_inside(l, {1U << 30, 0, 1, 0, 1}));
+    EXPECT_FALSE(detail::is_inside(l, {0, 1, most, 0, 1}));
+    EXPECT_FALSE(detail::is_inside(l, {0, 0, 1, most, 2}));
+    const int value = 1;
+    const auto bytes = std::as_bytes(std::span(&value, 1));
+    EXPECT_THROW(detail::fill_at_owner(m.id(), 1U << 30, bytes, "test"), bad_message);
+    EXPECT_THROW(detail::fill_at_owner(m.id(), 2, bytes, "test"), bad_message);
+    EXPECT_EQ((m[5, 3]), 0);
+  });
+}
 
 std::vector<distribution> all_distributions(std::uint64_t n = 23) {
   return {distribution::block(),         distribution::cyclic(),

@@ -78,12 +78,9 @@ class piece_rows {
 
 // --- at the owner --------------------------------------------------------------------------------
 
+/// They came in a message.
 void check_request(const shared_object& o, const part_region& w) {
-  const auto inside = [](std::uint64_t first, std::uint64_t n, std::uint64_t size) {
-    return first <= size && n <= size - first;
-  };
-  if (w.part >= o.how().parts() || o.base[w.part] == nullptr || !inside(w.row, w.rows, o.how().rows_of(w.part)) ||
-      !inside(w.column, w.columns, o.how().columns_of(w.part)))
+  if (!is_inside(o.how(), w) || o.base[w.part] == nullptr)
     throw bad_message(errc::message_corrupt, o.about.label + ": a request for elements that are not here");
 }
 
@@ -126,10 +123,12 @@ void write_region_at_owner(shared_id id, part_region w, std::span<const std::byt
   for (std::uint64_t i = 0; i < w.rows; ++i) copy_in(to + i * pitch, values.data() + i * row_bytes, row_bytes);
 }
 
+}  // namespace
+
 void fill_at_owner(shared_id id, std::uint32_t part, std::span<const std::byte> value, std::string_view writer) {
   const shared_object& o = find_object(id);
+  check_request(o, {part, 0, 0, 0, 0});
   const part_region whole{part, 0, o.how().rows_of(part), 0, o.how().columns_of(part)};
-  check_request(o, whole);
   require_not_viewed(o, whole, writer);
   // in one go where the elements follow each other, else row by row
   const bool in_rows = o.how().halo != 0;
@@ -150,13 +149,19 @@ void fill_at_owner(shared_id id, std::uint32_t part, std::span<const std::byte> 
     }
 }
 
-}  // namespace
-
 std::uint64_t part_pitch(const shared_object& o, std::uint32_t part) {
   return o.how().pitch_of(part) * o.element_bytes();
 }
 std::byte* first_of(const shared_object& o, const part_region& w) {
   return o.base[w.part] + w.row * part_pitch(o, w.part) + w.column * o.element_bytes();
+}
+
+bool is_inside(const layout& l, const part_region& w) {
+  const auto inside = [](std::uint64_t first, std::uint64_t n, std::uint64_t size) {
+    return first <= size && n <= size - first;
+  };
+  return w.part < l.parts() && inside(w.row, w.rows, l.rows_of(w.part)) &&
+         inside(w.column, w.columns, l.columns_of(w.part));
 }
 
 part_region part_of_region(const layout& l, std::uint32_t part, const region& r) {

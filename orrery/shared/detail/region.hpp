@@ -39,6 +39,8 @@ struct part_region {
 };
 /// That of one part; without rows or columns if nothing of it lies in the region.
 [[nodiscard]] part_region part_of_region(const layout& l, std::uint32_t part, const region& r);
+/// There is such a part, and it has these rows and columns; for regions that come in messages.
+[[nodiscard]] bool is_inside(const layout& l, const part_region& w);
 
 /// Bytes from a row of a part to the next in the memory of its domain.
 [[nodiscard]] std::uint64_t part_pitch(const shared_object& o, std::uint32_t part);
@@ -132,5 +134,7 @@ void write_region(const shared_object& o, const region& r, const std::byte* from
 /// Writes one value to all elements, on all owners at once. Parks. Throws usage_error where
 /// somebody views them.
 void fill_object(const shared_id& id, std::span<const std::byte> value, const write_site& site);
+/// The same at the owner of a part. Throws bad_message if it makes no sense.
+void fill_at_owner(shared_id id, std::uint32_t part, std::span<const std::byte> value, std::string_view writer);
 
 }  // namespace orrery::detail

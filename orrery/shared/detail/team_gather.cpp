@@ -20,9 +20,7 @@ namespace {
 constexpr std::chrono::milliseconds look_for_losses{200};  // while elements are missing
 
 void place(gathered_pieces::arriving& a, const part_region& w, std::span<const std::byte> elements) {
-  const layout& l = a.from->how();
-  if (w.part >= l.parts() || w.row + w.rows > l.rows_of(w.part) || w.column + w.columns > l.columns_of(w.part) ||
-      elements.size() != w.rows * w.columns * a.from->element_bytes())
+  if (!is_inside(a.from->how(), w) || elements.size() != w.rows * w.columns * a.from->element_bytes())
     throw bad_message(errc::message_corrupt, a.from->about.label + ": elements for a cache that make no sense");
   place_piece(*a.from, a.all, w, elements.data(), w.columns * a.from->element_bytes(), a.to, a.pitch);
   a.missing -= std::min(a.missing, w.rows * w.columns);
