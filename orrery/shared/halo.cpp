@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <cstring>
 #include <deque>
-#include <new>
 #include <vector>
 
 #include <fmt/format.h>
@@ -130,11 +129,7 @@ halo_scope::halo_scope(const halo_request& r) : copies_(wire::make_unique<copies
 void halo_scope::begin_copy(const std::shared_ptr<const shared_object>& o) {
   pitch_ = columns_;
   const std::uint64_t bytes = static_cast<std::uint64_t>(rows_ * columns_) * o->element_bytes();
-  try {
-    copies_->memory.resize(bytes);
-  } catch (const std::bad_alloc&) {
-    throw_no_memory(*o, bytes);
-  }
+  copies_->memory = memory_for_copy(*o, bytes, [&] { return std::vector<std::byte>(bytes); });
   copies_->to = copies_->memory.data();
   const std::vector<stretch> columns = copies_->columns_of(column_, columns_);
   for (const stretch& down : wrapped(row_, rows_, static_cast<std::int64_t>(o->rows)))

@@ -60,7 +60,8 @@ class little_address_space {
   rlimit before_{};
 };
 
-void cache_too_much(orrery::team_member& t, orrery::shared_vector<char> v, orrery::shared_matrix<char> m) {
+void cache_too_much(orrery::team_member& t, orrery::shared_vector<char> v, orrery::shared_matrix<char> m,
+                    orrery::shared_vector<std::string> held) {
   if (t.rank() != 0) return;
   const little_address_space limit(64 << 20);
   const auto refused = [](auto behaviour, const std::string& bytes) {
@@ -75,6 +76,7 @@ void cache_too_much(orrery::team_member& t, orrery::shared_vector<char> v, orrer
   refused(read_cache(v.part(1 << 20, 1 << 29)), "536870912");
   refused(read_release(v), "1073741824");
   refused(read_cache(m.rows(0, 1 << 14)), "536870912");
+  refused(read_cache(held), std::to_string(sizeof(std::string) << 24));
   refused(halo_cache(m, t, 1), std::to_string(((1U << 14) + 1) << 15));
   with(read_cache(v.part(5, 100)), [](auto& c) { EXPECT_EQ(c[7], 1); });  // a part can be had
   with(release(v), [](auto& w) { w[7] = 2; });  // nothing is left open
@@ -85,7 +87,8 @@ TEST(shared_data_limits, a_cache_that_is_too_large_says_what_it_needs) {
     const shared_vector<char> v(1 << 30, distribution::on(orrery::here()));
     v[7] = 1;
     const orrery::shared_matrix<char> m(1 << 15, 1 << 15);
-    orrery::spmd<&cache_too_much>(orrery::team(), v, m);
+    const shared_vector<std::string> held(1 << 24);
+    orrery::spmd<&cache_too_much>(orrery::team(), v, m, held);
     EXPECT_EQ(v[7], 2);
   });
 }

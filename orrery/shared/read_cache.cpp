@@ -25,12 +25,8 @@ class no_memory_for_copy final : public std::bad_alloc {
   std::string text_;
 };
 
-std::byte* memory_for_copy(const shared_object& o, std::uint64_t bytes) {
-  try {
-    return static_cast<std::byte*>(::operator new(bytes, copy_alignment));
-  } catch (const std::bad_alloc&) {
-    throw_no_memory(o, bytes);
-  }
+std::byte* aligned_memory(const shared_object& o, std::uint64_t bytes) {
+  return memory_for_copy(o, bytes, [&] { return static_cast<std::byte*>(::operator new(bytes, copy_alignment)); });
 }
 
 }  // namespace
@@ -59,7 +55,7 @@ cache_scope::cache_scope(const cache_request& r)
   if (in_place) guard_.begin(object_, scope_guard::kind::view, r.where, {r.row, r.rows, r.column, r.columns});
   const std::uint64_t row_bytes = r.columns * object_->element_bytes();
   if (r.together != nullptr) {
-    copy_.reset(memory_for_copy(*object_, r.rows * row_bytes));
+    copy_.reset(aligned_memory(*object_, r.rows * row_bytes));
     first_ = copy_.get();
     watch_.begin(object_, access_kind::read, r.where, "read_cache");
     gather_ = wire::make_unique<team_gather>();
@@ -81,7 +77,7 @@ cache_scope::cache_scope(const cache_request& r)
     pitch_ = memory.pitch;
     return;
   }
-  copy_.reset(memory_for_copy(*object_, r.rows * row_bytes));
+  copy_.reset(aligned_memory(*object_, r.rows * row_bytes));
   first_ = copy_.get();
   reader_ = wire::make_unique<region_reader>();
   reader_->begin(object_, all, copy_.get(), row_bytes);

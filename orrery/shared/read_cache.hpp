@@ -12,8 +12,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <source_location>
 #include <span>
+#include <stdexcept>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -43,6 +45,18 @@ struct cache_request {
 /// to use.
 [[noreturn]] void throw_no_memory(const shared_object& o, std::uint64_t bytes, std::string_view copy = "cache",
                                   std::string_view instead = "cache a part, or use read_view on its machine");
+
+/// Memory for a copy: what `allocate` returns, which needs so many bytes. Throws as
+/// throw_no_memory.
+template <class F>
+[[nodiscard]] auto memory_for_copy(const shared_object& o, std::uint64_t bytes, F allocate) {
+  try {
+    return allocate();
+  } catch (const std::bad_alloc&) {
+  } catch (const std::length_error&) {  // of a vector: more than there are addresses
+  }
+  throw_no_memory(o, bytes);
+}
 
 /// A rectangle of a shared object, to be read in a scope: a copy in the order of the indices, or
 /// the memory itself; without its type.
@@ -88,7 +102,8 @@ class held_cache {
         object_(hold_for(r.id, region_)),
         where_(r.where),
         team_(r.together),
-        memory_(r.rows * r.columns) {
+        memory_(memory_for_copy(*object_, r.rows * r.columns * sizeof(T),
+                                [&] { return std::vector<T>(r.rows * r.columns); })) {
     if (team_ == nullptr) begin();
   }
   held_cache(const held_cache&) = delete;
