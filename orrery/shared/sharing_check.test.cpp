@@ -37,6 +37,22 @@ TEST(sharing_check, ordered_accesses_raise_no_alarm_on_threads) {
   for (const std::uint32_t pes : {1U, 2U, 4U}) in_world(checked(pes), [] { expect_none(false_alarms()); });
 }
 
+void write_first(team_member&, shared_vector<long> v) { v[0] = 1; }
+TEST(sharing_check, an_old_object_is_checked_after_many_that_were_destroyed) {
+  in_world(checked(2), [] {
+    const shared_vector<long> v(1, distribution::on(here()));
+    for (int i = 0; i < 300; ++i) {
+      const shared_vector<long> other(1, distribution::on(here()));
+      other[0] = 1;
+      if (i % 100 == 0) (void)sharing_mistakes();  // they are judged
+      destroy(other);
+    }
+    expect_none(sharing_mistakes());
+    spmd<&write_first>(team(), v);
+    EXPECT_EQ(sharing_mistakes().size(), 1U);
+  });
+}
+
 TEST(sharing_check, parts_of_absurd_size_are_refused_at_once) {
   in_world(checked(1), [] {
     const shared_vector<long> a(8, distribution::block());

@@ -5,6 +5,7 @@
 #include <orrery/shared/detail/object.hpp>
 #include <orrery/shared/detail/region.hpp>
 #include <orrery/shared/detail/shared_directory.hpp>
+#include <orrery/shared/detail/sharing_referee.hpp>
 #include <orrery/wire/unique_ptr.hpp>
 
 #include <algorithm>
@@ -239,6 +240,7 @@ void end_object(shared_id id, std::string_view where) {
   if (ended.size() > shared_directory::most_ended) ended.pop_front();
   const std::vector<std::uint32_t> keepers = std::move(at->second.keepers);
   made.erase(at);
+  if (const auto& referee = shared_directory::of_this_pe().referee; referee != nullptr) referee->end(id);
   drop_everywhere(id, keepers);
 }
 

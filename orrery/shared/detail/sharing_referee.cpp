@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/shared/detail/sharing_referee.hpp>
 
+#include <algorithm>
 #include <cstdio>
 #include <utility>
 
@@ -50,13 +51,23 @@ std::string text_of(const judged_object& o, const access_record& a, const access
 }  // namespace
 
 void sharing_referee::judge(const judged_object& o, std::vector<access_record> records) {
-  std::deque<access_record>& history = history_[o.id];
+  history& h = histories_[o.id];
+  h.turn = ++turn_;
   for (access_record& r : records) {
-    for (const access_record& other : history) compare(o, other, r);
-    history.push_back(std::move(r));
-    if (history.size() > remembered) history.pop_front();
+    for (const access_record& other : h.records) compare(o, other, r);
+    h.records.push_back(std::move(r));
+    if (h.records.size() > remembered) h.records.pop_front();
   }
-  if (history_.size() > objects) history_.erase(history_.begin());
+  if (histories_.size() > objects) forget_one();
+}
+
+void sharing_referee::forget_one() {
+  histories_.erase(std::ranges::min_element(histories_, {},
+                                            [](const auto& h) { return std::pair(!h.second.ended, h.second.turn); }));
+}
+
+void sharing_referee::end(const shared_id& id) {
+  if (const auto at = histories_.find(id); at != histories_.end()) at->second.ended = true;
 }
 
 void sharing_referee::compare(const judged_object& o, const access_record& a, const access_record& b) {
