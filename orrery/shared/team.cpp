@@ -119,6 +119,7 @@ std::vector<bytes> team_member::gather_bytes(bytes mine, const detail::team_call
 namespace {
 /// At the receiver's PE.
 void take_given(address receiver, std::uint64_t number, std::uint32_t from, std::vector<std::byte> what) {
+  if (!detail::gathered_pieces::expects(receiver)) return;
   detail::shared_directory::of_this_pe().gathers.given[{receiver, number}][from] = std::move(what);
 }
 }  // namespace

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/orrery.hpp>
 #include <orrery/process/internal/test_world.hpp>
+#include <orrery/shared/detail/shared_directory.hpp>
 #include <orrery/shared/shared.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -140,6 +143,43 @@ TEST(team, a_barrier_ends_with_node_lost_when_the_node_of_a_member_is) {
     EXPECT_EQ(ended[2], 2);
     EXPECT_EQ(ended[1], 0);
   });
+}
+
+// What others have sent to a member that ends first.
+void end_before_exchange(team_member& t) {
+  if (t.rank() == 1) throw std::domain_error("rank 1 has failed");
+  (void)t.all_to_all(std::vector<int>(t.size()));
+}
+void end_before_gather(team_member& t, orrery::shared_vector<long> v) {
+  if (t.rank() == 1) throw std::domain_error("rank 1 has failed");
+  with(read_cache(v, t), [](auto&) {});
+}
+bool keeps_nothing() {
+  const auto& kept = orrery::detail::shared_directory::of_this_pe().gathers;
+  return kept.of.empty() && kept.given.empty();
+}
+void expect_nothing_kept() {
+  for (std::uint32_t p = 0; p < orrery::world_pes(); ++p) {
+    bool nothing = false;  // what was posted may be on its way
+    for (int i = 0; i < 1000 && !nothing; ++i) {
+      nothing = orrery::call<&keeps_nothing>(orrery::pe(p));
+      if (!nothing) orrery::sleep_for(std::chrono::milliseconds(1));
+    }
+    EXPECT_TRUE(nothing) << "on PE " << p;
+  }
+}
+void end_early() {
+  const orrery::shared_vector<long> v(12);
+  const team all(orrery::everywhere(), 6);
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_THROW(spmd<&end_before_exchange>(all), std::domain_error);
+    EXPECT_THROW(spmd<&end_before_gather>(all, v), std::domain_error);
+  }
+  expect_nothing_kept();
+}
+TEST(team, values_for_a_member_that_has_ended_end_with_it) {
+  in_world(3, end_early);
+  for (int seed = 0; seed < 5; ++seed) in_simulation("machines=3,jitter=5us,seed=" + std::to_string(seed), end_early);
 }
 
 }  // namespace team_tests

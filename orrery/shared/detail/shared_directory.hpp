@@ -97,6 +97,7 @@ class shared_directory final : public scheduler::layer_state, scheduler::wait_wa
   // A writer of an element of a lost PE is to hear of the loss: accesses go by find() from now on.
   void pes_lost(scheduler::pe& self) noexcept override;
   void cancel_waits(scheduler::pe&) noexcept override {}
+  void process_ended(const address& gone) noexcept override { gathers.forget(gone); }
 
   struct recent_entry {
     shared_id id;

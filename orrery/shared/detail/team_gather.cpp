@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/process/spawn.hpp>
+#include <orrery/scheduler/slot.hpp>
 #include <orrery/shared/detail/object.hpp>
 #include <orrery/shared/detail/shared_directory.hpp>
 #include <orrery/shared/detail/team_gather.hpp>
@@ -10,6 +11,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <limits>
 #include <span>
 #include <unordered_set>
 
@@ -33,6 +35,7 @@ void take_early(gathered_pieces::arriving& a) {
 
 /// At a member's PE.
 void take_piece(address member, std::uint64_t number, part_region w, std::span<const std::byte> elements) {
+  if (!gathered_pieces::expects(member)) return;
   auto& a = shared_directory::of_this_pe().gathers.of[{member, number}];
   if (a.from == nullptr) {
     a.early.emplace_back(w, std::vector<std::byte>(elements.begin(), elements.end()));
@@ -42,6 +45,21 @@ void take_piece(address member, std::uint64_t number, part_region w, std::span<c
 }
 
 }  // namespace
+
+bool gathered_pieces::expects(const address& member) {
+  scheduler::slot* const s = here_pe().find(member.slot, member.generation);
+  if (s != nullptr) s->watched = true;
+  return s != nullptr;
+}
+
+void gathered_pieces::forget(const address& member) noexcept {
+  const auto end_all = [&](auto& values) {
+    values.erase(values.lower_bound({member, 0}),
+                 values.upper_bound({member, std::numeric_limits<std::uint64_t>::max()}));
+  };
+  end_all(of);
+  end_all(given);
+}
 
 void team_gather::begin(team_member& member, std::shared_ptr<const shared_object> from, const region& r, std::byte* to,
                         std::uint64_t pitch) {

@@ -63,7 +63,8 @@ class team_gather {
   bool memory_is_shared_ = false;  ///< some members are in one domain
 };
 
-/// Arrived values of gathers on a PE, by member and number; of its directory.
+/// Arrived values of gathers on a PE, by member and number; of its directory. Others send without
+/// being asked, also to a member that ends before it comes to the gather: its values end with it.
 struct gathered_pieces {
   struct arriving {
     const shared_object* from = nullptr;  ///< null: the member has not begun yet
@@ -77,6 +78,11 @@ struct gathered_pieces {
   std::map<std::pair<address, std::uint64_t>, arriving> of;
   /// For all_to_all: by receiver and number, then by sender.
   std::map<std::pair<address, std::uint64_t>, std::map<std::uint32_t, std::vector<std::byte>>> given;
+
+  /// Values have come for a member. False: it has ended, and they are to be dropped. Else the
+  /// directory is told when it ends.
+  [[nodiscard]] static bool expects(const address& member);
+  void forget(const address& member) noexcept;
 };
 
 }  // namespace orrery::detail
