@@ -4,6 +4,7 @@
 #include <orrery/orrery.hpp>
 #include <orrery/process/internal/test_each_world.hpp>
 #include <orrery/process/internal/test_world.hpp>
+#include <orrery/shared/detail/shared_directory.hpp>
 #include <orrery/shared/internal/test_text.hpp>
 
 #include <algorithm>
@@ -254,6 +255,57 @@ int lower(shared<int> c) {
 }
 int look_at(shared<int> c) { return c; }
 void be_busy() { compute(std::chrono::milliseconds(3)); }
+bool can_use(shared_vector<int> v) {
+  try {
+    (void)v[0].get();
+    return true;
+  } catch (const usage_error&) {
+    return false;
+  }
+}
+bool keeps(shared_vector<int> v) {
+  auto& d = detail::shared_directory::of_this_pe();
+  return d.find(v.id()) != nullptr || d.keeps.contains(v.id()) || !d.asks_for.empty();
+}
+/// PE 1 hears of an object, and of its end, while it does something else.
+void end_at_the_first_use() {
+  const shared_vector<int> v(1, distribution::on(here()));
+  auto used = start_call<&can_use>(pe(1), v);
+  auto busy = start_call<&be_busy>(pe(1));
+  sleep_for(std::chrono::milliseconds(1));
+  destroy(v);
+  (void)used.get();
+  busy.get();
+  EXPECT_FALSE(call<&can_use>(pe(1), v));
+  EXPECT_FALSE(call<&keeps>(pe(1), v));
+}
+TEST(shared_data_ends, an_object_that_ends_behind_its_introduction_is_not_kept) {
+  in_simulation("machines=1,pes=2", end_at_the_first_use);
+  in_simulation("machines=2", end_at_the_first_use);
+}
+void race_with_first_uses() {
+  for (int round = 0; round < 100; ++round) {
+    const shared_vector<int> v(3);
+    const shared_vector<int> here_only(3, distribution::on(here()));
+    std::vector<future<bool>> used;
+    for (const std::uint32_t p : {1U, 2U, 3U}) used.push_back(start_call<&can_use>(pe(p), round % 2 ? v : here_only));
+    for (int i = 0; i < round % 7; ++i) yield();
+    destroy(v);
+    destroy(here_only);
+    for (auto& u : used) (void)u.get();
+    for (const std::uint32_t p : {0U, 1U, 2U, 3U})
+      for (const auto& gone : {v, here_only}) {
+        EXPECT_FALSE(call<&can_use>(pe(p), gone));
+        EXPECT_FALSE(call<&keeps>(pe(p), gone));
+      }
+  }
+}
+TEST(shared_data_ends, first_uses_that_race_with_the_end_leave_nothing) {
+  in_world(4, race_with_first_uses);
+  in_simulation("machines=2,pes=2,jitter=5us,seed=3", race_with_first_uses);
+  in_simulation("machines=4,jitter=5us,seed=4", race_with_first_uses);
+}
+
 /// The answer to F and the end of the object come to a PE while it does something else.
 template <auto F>
 void end_behind_the_answer(int left) {

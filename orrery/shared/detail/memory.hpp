@@ -43,7 +43,9 @@ struct memory_head {
   /// Elements were changed by fetch_add and the like, in a program that is checked: who reads one
   /// is to ask its owner, who knows what comes before.
   std::atomic<std::uint32_t> changed;
-  /// Where the last of them was opened, for people: two that open at once may mix their texts.
+  /// The id of the object, so that memory which is opened late is not taken for that of another.
+  std::atomic<std::uint64_t> object;
+  /// Where the last scope of each kind was opened, for people: two that open at once may mix their texts.
   std::atomic<std::uint64_t> viewed_at[text_words];
   std::atomic<std::uint64_t> written_at[text_words];
 

@@ -56,6 +56,9 @@ bool is_on_node_of(std::uint32_t a, std::uint32_t b) {
 /// not.
 bool maps_memory(transport::world* w) { return w != nullptr && (w->shared() != nullptr || w->carrier() != nullptr); }
 
+/// In memory_head::object.
+std::uint64_t number_of(const shared_id& id) { return std::uint64_t{id.maker} << 32 | id.number; }
+
 std::uint64_t round_up(std::uint64_t bytes) { return (bytes + 63) / 64 * 64; }
 
 /// Bytes between the parts of one domain: none where the elements are in the order of their
@@ -105,6 +108,17 @@ std::shared_ptr<const shared_object> view_of(const shared_description& about, st
   return o;
 }
 
+[[noreturn]] void throw_destroyed(const shared_id& id) {
+  for (const auto& e : shared_directory::of_this_pe().has_ended)
+    if (e.id == id)
+      throw usage_error(errc::bad_argument,
+                        fmt::format("{} was destroyed at {}; use it before, or make another", e.label, e.destroyed_at));
+  throw usage_error(errc::bad_argument,
+                    fmt::format("shared data number {} of PE {} was destroyed, or could not be made; use it before "
+                                "destroy(), or make another",
+                                id.number, id.maker));
+}
+
 // --- what PEs say to each other ------------------------------------------------------------------
 
 std::uint64_t hand_over(const std::shared_ptr<shared_memory>& m) {
@@ -119,8 +133,15 @@ std::shared_ptr<shared_memory> take_over(std::uint64_t pointer) {
 
 /// At a PE, from its keeper.
 void learn_object(introduction i) { shared_directory::of_this_pe().add(view_of(i.about, take_over(i.memory))); }
+/// At a PE that is told that an object has ended: a process that has asked for it and goes on later
+/// must not add it again.
+void forget(const shared_id& id) {
+  auto& d = shared_directory::of_this_pe();
+  d.remove(id);
+  if (const auto at = d.asks_for.find(id); at != d.asks_for.end()) at->second.dropped = true;
+}
 /// At a PE, from its keeper.
-void forget_object(shared_id id) { shared_directory::of_this_pe().remove(id); }
+void forget_object(shared_id id) { forget(id); }
 
 /// The keeper has the object: the PEs of its node that own parts learn of it, as they will be asked
 /// for elements.
@@ -150,12 +171,19 @@ memory_name make_memory_here(shared_description about) {
   const std::uint32_t domain = domain_of(here_pe().id());
   auto memory = shared_memory::make(domain_bytes(about, domain), maps_memory(here_pe().owner().world()), about.label);
   const memory_name name = memory->name();
+  memory->head().object.store(number_of(about.id));
   keep_object(about, std::move(memory));
   introduce_to_owners(about.id);
   return name;
 }
 void admit(const admission& a) {
-  keep_object(a.about, a.memory ? shared_memory::open(*a.memory, a.about.label) : nullptr);
+  std::shared_ptr<shared_memory> memory;
+  if (a.memory) {
+    memory = shared_memory::open(*a.memory, a.about.label);
+    // The object may have ended meanwhile, and its descriptor be that of another one.
+    if (memory->head().object.load() != number_of(a.about.id)) throw_destroyed(a.about.id);
+  }
+  keep_object(a.about, std::move(memory));
 }
 /// At the keepers of the other nodes of the domain.
 void attach_here(admission a) {
@@ -163,16 +191,24 @@ void attach_here(admission a) {
   introduce_to_owners(a.about.id);
 }
 
-[[noreturn]] void throw_destroyed(const shared_id& id) {
-  for (const auto& e : shared_directory::of_this_pe().has_ended)
-    if (e.id == id)
-      throw usage_error(errc::bad_argument,
-                        fmt::format("{} was destroyed at {}; use it before, or make another", e.label, e.destroyed_at));
-  throw usage_error(errc::bad_argument,
-                    fmt::format("shared data number {} of PE {} was destroyed, or could not be made; use it before "
-                                "destroy(), or make another",
-                                id.number, id.maker));
-}
+/// A process asks for an object that its PE, or the node of that, does not know.
+class question {
+ public:
+  explicit question(const shared_id& id) : id_(id) { ++shared_directory::of_this_pe().asks_for[id].processes; }
+  question(const question&) = delete;
+  question& operator=(const question&) = delete;
+  ~question() {
+    auto& all = shared_directory::of_this_pe().asks_for;
+    if (const auto at = all.find(id_); at != all.end() && --at->second.processes == 0) all.erase(at);
+  }
+  /// After the answer. Throws usage_error if the object has ended since.
+  void require_there() const {
+    if (shared_directory::of_this_pe().asks_for.at(id_).dropped) throw_destroyed(id_);
+  }
+
+ private:
+  shared_id id_;
+};
 
 /// At the maker: what `keeper` needs.
 admission admission_for(shared_id id, std::uint32_t keeper) {
@@ -190,7 +226,11 @@ admission admission_for(shared_id id, std::uint32_t keeper) {
 void become_keeper(const shared_id& id) {
   if (shared_directory::of_this_pe().keeps.contains(id)) return;
   const std::uint32_t self = here_pe().id();
-  admit(id.maker == self ? admission_for(id, self) : call<&admission_for>(orrery::pe(id.maker), id, self));
+  if (id.maker == self) return admit(admission_for(id, self));
+  const question asked(id);
+  const admission a = call<&admission_for>(orrery::pe(id.maker), id, self);
+  asked.require_there();
+  admit(a);
 }
 /// At the keeper, for a PE of its node.
 introduction introduction_for(shared_id id, std::uint32_t user) {
@@ -202,12 +242,12 @@ introduction introduction_for(shared_id id, std::uint32_t user) {
 
 /// At each keeper.
 void drop_object(shared_id id) {
+  forget(id);
   auto& d = shared_directory::of_this_pe();
   const auto at = d.keeps.find(id);
   if (at == d.keeps.end()) return;
   const std::vector<std::uint32_t> users = std::move(at->second.users);
   d.keeps.erase(at);
-  d.remove(id);
   std::vector<future<void>> told;
   for (const std::uint32_t p : users) told.push_back(start_call<&forget_object>(orrery::pe(p), id));
   for (auto& f : told) f.get();
@@ -317,8 +357,11 @@ static const std::shared_ptr<const shared_object>& meet_object(const shared_id& 
     if (const auto* o = d.find(id)) return *o;
     throw_destroyed(id);
   }
+  const question asked(id);
   const introduction i = call<&introduction_for>(orrery::pe(keeper), id, self);
-  return *d.add(view_of(i.about, take_over(i.memory)));
+  std::shared_ptr<shared_memory> memory = take_over(i.memory);
+  asked.require_there();
+  return *d.add(view_of(i.about, std::move(memory)));
 }
 
 const shared_object& find_unknown_object(const shared_id& id) { return *meet_object(id); }

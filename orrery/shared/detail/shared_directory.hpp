@@ -49,6 +49,13 @@ class shared_directory final : public scheduler::layer_state, scheduler::wait_wa
     std::vector<std::uint32_t> keepers;  ///< of the nodes that use it
   };
 
+  /// An object that processes of this PE have asked for, and wait to hear of. It may be destroyed
+  /// behind the answer, before they go on.
+  struct asked {
+    std::uint32_t processes = 0;
+    bool dropped = false;
+  };
+
   /// An object that was destroyed, for errors.
   struct ended {
     shared_id id;
@@ -86,6 +93,7 @@ class shared_directory final : public scheduler::layer_state, scheduler::wait_wa
 
   std::unordered_map<shared_id, kept> keeps;
   std::unordered_map<shared_id, made> has_made;
+  std::unordered_map<shared_id, asked> asks_for;
   std::deque<ended> has_ended;  ///< of those that it made: the last
   replica_table replicas;
   gathered_pieces gathers;
