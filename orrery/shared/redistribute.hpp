@@ -65,10 +65,7 @@ Shared replace_by(const Shared& before, Shared after, const std::source_location
         }
       },
       [&] { destroy(after); });
-  try {
-    destroy(before, where);
-  } catch (const node_lost&) {  // who would destroy it is lost
-  }
+  destroy(before, where);
   return after;
 }
 

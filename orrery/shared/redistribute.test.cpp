@@ -4,8 +4,10 @@
 #include <orrery/orrery.hpp>
 #include <orrery/process/internal/test_each_world.hpp>
 #include <orrery/process/internal/test_world.hpp>
+#include <orrery/shared/detail/shared_directory.hpp>
 
 #include <array>
+#include <chrono>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -15,6 +17,7 @@
 namespace orrery {
 namespace redistribute_tests {
 
+using testing::in_simulation;
 using testing::what_is_thrown;
 
 // Each test runs where elements of other PEs are memory, and where they are messages.
@@ -94,6 +97,30 @@ TEST_P(redistribution, ends_the_old_vector_and_keeps_it_if_it_fails) {
               std::string::npos);
     const shared_vector<int> none(0);
     EXPECT_EQ(redistribute(none, distribution::cyclic()).size(), 0U);
+  });
+}
+
+shared_vector<int> make_here() { return shared_vector<int>(9, distribution::block().over({0, 2})); }
+bool is_kept(shared_vector<int> v) {
+  auto& d = detail::shared_directory::of_this_pe();
+  return d.find(v.id()) != nullptr || d.keeps.contains(v.id());
+}
+std::string use_of(shared_vector<int> v) {
+  return what_is_thrown<usage_error>([&] { v[0] = 1; });
+}
+TEST(redistribution_loss, an_object_whose_maker_is_lost_can_be_destroyed) {
+  const testing::leaks_expected of_the_lost_node;
+  in_simulation("machines=3,lose=1@1ms", [] {
+    const auto v = call<&make_here>(pe(1));
+    v[8] = 2;
+    sleep_for(std::chrono::milliseconds(5));
+    EXPECT_EQ(v[0] + v[8], 2);
+    destroy(v);
+    for (const std::uint32_t p : {0U, 2U}) {
+      EXPECT_FALSE(call<&is_kept>(pe(p), v));
+      EXPECT_NE(call<&use_of>(pe(p), v).find("was destroyed at redistribute.test.cpp:"), std::string::npos);
+    }
+    EXPECT_THROW(destroy(v), usage_error);
   });
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/process/future.hpp>
+#include <orrery/process/runtime.hpp>
 #include <orrery/process/spawn.hpp>
 #include <orrery/scheduler/node.hpp>
 #include <orrery/shared/detail/object.hpp>
@@ -108,6 +109,16 @@ std::shared_ptr<const shared_object> view_of(const shared_description& about, st
   return o;
 }
 
+/// The object was destroyed, and this PE has been told where.
+bool has_ended(const shared_id& id) {
+  const auto& ended = shared_directory::of_this_pe().has_ended;
+  return std::ranges::find(ended, id, &shared_directory::ended::id) != ended.end();
+}
+void remember_end(const shared_id& id, std::string_view label, std::string_view where) {
+  auto& ended = shared_directory::of_this_pe().has_ended;
+  ended.push_back({id, std::string(label), std::string(where)});
+  if (ended.size() > shared_directory::most_ended) ended.pop_front();
+}
 [[noreturn]] void throw_destroyed(const shared_id& id) {
   for (const auto& e : shared_directory::of_this_pe().has_ended)
     if (e.id == id)
@@ -225,6 +236,7 @@ admission admission_for(shared_id id, std::uint32_t keeper) {
 /// At the keeper: knows the object when it returns. Parks.
 void become_keeper(const shared_id& id) {
   if (shared_directory::of_this_pe().keeps.contains(id)) return;
+  if (has_ended(id)) throw_destroyed(id);  // its maker may be lost
   const std::uint32_t self = here_pe().id();
   if (id.maker == self) return admit(admission_for(id, self));
   const question asked(id);
@@ -253,6 +265,15 @@ void drop_object(shared_id id) {
   for (auto& f : told) f.get();
 }
 
+void await_those_left(std::vector<future<void>>& told) {
+  for (auto& f : told) {
+    try {
+      f.get();
+    } catch (const node_lost&) {  // nothing is left there
+    }
+  }
+}
+
 /// Calls at all these keepers; those of nodes that are lost have nothing to end.
 void drop_everywhere(const shared_id& id, const std::vector<std::uint32_t>& keepers) {
   std::vector<future<void>> told;
@@ -262,12 +283,7 @@ void drop_everywhere(const shared_id& id, const std::vector<std::uint32_t>& keep
     } catch (const node_lost&) {  // nothing is left there
     }
   }
-  for (auto& f : told) {
-    try {
-      f.get();
-    } catch (const node_lost&) {  // nothing is left there
-    }
-  }
+  await_those_left(told);
 }
 
 /// At the maker.
@@ -275,13 +291,33 @@ void end_object(shared_id id, std::string_view where) {
   auto& made = shared_directory::of_this_pe().has_made;
   const auto at = made.find(id);
   if (at == made.end()) throw_destroyed(id);
-  auto& ended = shared_directory::of_this_pe().has_ended;
-  ended.push_back({id, at->second.about.label, std::string(where)});
-  if (ended.size() > shared_directory::most_ended) ended.pop_front();
+  remember_end(id, at->second.about.label, where);
   const std::vector<std::uint32_t> keepers = std::move(at->second.keepers);
   made.erase(at);
   if (const auto& referee = shared_directory::of_this_pe().referee; referee != nullptr) referee->end(id);
   drop_everywhere(id, keepers);
+}
+
+/// At each keeper of the program that is left: the maker is lost, which knew who uses the object.
+void drop_of_lost_maker(shared_id id, std::string_view label, std::string_view where) {
+  if (!has_ended(id)) remember_end(id, label, where);
+  drop_object(id);
+}
+void end_without_maker(const shared_id& id, std::string_view where) {
+  std::string label = fmt::format("shared data number {} of PE {}", id.number, id.maker);
+  try {
+    label = hold_object(id)->about.label;
+  } catch (const node_lost&) {  // this node has not used it
+  }
+  std::vector<future<void>> told;
+  for (const std::uint32_t keeper : program_pes()) {
+    if (keeper != keeper_of(keeper) || !here_pe().owner().reachable(keeper)) continue;
+    try {
+      told.push_back(start_call<&drop_of_lost_maker>(orrery::pe(keeper), id, label, where));
+    } catch (const node_lost&) {  // nothing is left there
+    }
+  }
+  await_those_left(told);
 }
 
 /// Makes the memory of all domains, and lets all nodes know that own something.
@@ -342,7 +378,11 @@ shared_id make_shared_object(layout how, std::string label) {
 
 void destroy_shared_object(const shared_id& id, std::string_view where) {
   if (!id) (void)find_unknown_object(id);
-  call<&end_object>(orrery::pe(id.maker), id, where);
+  try {
+    return call<&end_object>(orrery::pe(id.maker), id, where);
+  } catch (const node_lost&) {  // no other PE could end it for all
+  }
+  end_without_maker(id, where);
 }
 
 static const std::shared_ptr<const shared_object>& meet_object(const shared_id& id) {
