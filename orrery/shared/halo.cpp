@@ -143,10 +143,13 @@ void halo_scope::begin_copy(const std::shared_ptr<const shared_object>& o) {
 void halo_scope::begin_in_place(const std::shared_ptr<const shared_object>& o, const halo_request& r) {
   const layout& l = o->how();
   const std::uint32_t p = o->own_part;
-  copies_->guard.begin(o, scope_guard::kind::view, r.where,
-                       {first_of(own_rows_), own_rows_.size(), first_of(own_columns_), own_columns_.size()});
-  pitch_ = static_cast<std::int64_t>(l.pitch_of(p));
   const std::uint64_t first_row = l.rows.index(l.row_part(p), 0);
+  // The halo shows rows of other members on this PE in place, too.
+  const auto shown = static_cast<std::uint64_t>(std::max(row_, static_cast<std::int64_t>(first_row)));
+  const auto shown_end = std::min(static_cast<std::uint64_t>(row_ + rows_), first_row + l.rows_of(p));
+  copies_->guard.begin(o, scope_guard::kind::view, r.where,
+                       {shown, shown_end - shown, first_of(own_columns_), own_columns_.size()});
+  pitch_ = static_cast<std::int64_t>(l.pitch_of(p));
   const auto down_to = row_ - static_cast<std::int64_t>(first_row);
   const auto right_to = column_ - *own_columns_.begin();
   copies_->to = o->base[p] + (down_to * pitch_ + right_to) * static_cast<std::int64_t>(o->element_bytes());

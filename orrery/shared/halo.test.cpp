@@ -223,5 +223,26 @@ TEST_P(halos, with_room_let_nobody_write_what_they_show) {
   });
 }
 
+void write_beside_a_halo(team_member& t, shared_matrix<int> m) {
+  if (t.rank() == 0) {
+    with(halo_cache(m, t, 1), [&](auto&) {
+      t.barrier();
+      t.barrier();
+    });
+  } else {
+    t.barrier();
+    holds(what_is_thrown<usage_error>([&] { with(release(m.rows(3, 1)), [](auto&) {}); }), "may write it");
+    with(release(m.rows(4, 2)), [](auto& w) { w[4, 0] = 1; });
+    t.barrier();
+  }
+}
+TEST_P(halos, with_room_guard_the_rows_of_other_members_that_they_show) {
+  in_each([] {
+    const shared_matrix<int> m(6, 4, distribution::on(pe(0)).with_halo(1));
+    spmd<&write_beside_a_halo>(team(pe(0), 2), m);
+    EXPECT_EQ((m[4, 0]), 1);
+  });
+}
+
 }  // namespace halo_tests
 }  // namespace orrery
