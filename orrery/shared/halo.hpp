@@ -100,8 +100,8 @@ struct halo_behaviour : halo_request {
 ///
 /// A matrix with room for it, `distribution::block().with_halo(width)`, is not copied: the caller's
 /// elements are viewed, and only those around them come along. Rows around them that other members
-/// on the same PE answer for are viewed, too. So nobody may write what is viewed meanwhile, as under
-/// read_view: a write scope of it throws usage_error, also this process's own.
+/// on the same PE answer for are viewed, too. So nobody may write what is viewed meanwhile, as
+/// under read_view: a write scope of it throws usage_error, also this process's own.
 template <class T, class Team>
   requires requires(const Team& t) { t.share(); }
 [[nodiscard]] detail::halo_behaviour<halo_matrix<T>> halo_cache(

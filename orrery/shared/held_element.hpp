@@ -41,8 +41,8 @@ class shared_element<T> {
     const detail::held_place p = detail::find_held(id_, row_, column_, detail::access_kind::update, where_);
     return call<&detail::exchange_held_here<T>>(pe(p.pe), id_, p.part, p.local, x);
   }
-  /// Writes `desired` if the element equals `expected`, or is sent as the same bytes; else `expected`
-  /// gets the value that is there.
+  /// Writes `desired` if the element equals `expected`, or is sent as the same bytes; else
+  /// `expected` gets the value that is there.
   bool compare_exchange(T& expected, const T& desired) const
     requires std::equality_comparable<T>
   {

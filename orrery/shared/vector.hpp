@@ -121,8 +121,8 @@ class vector_part {
   std::uint64_t count_;
 };
 
-/// Ends a shared vector everywhere, also if the PE that made it is lost. Memory that open scopes use
-/// stays until they end. Parks. Throws usage_error (null, destroyed before).
+/// Ends a shared vector everywhere, also if the PE that made it is lost. Memory that open scopes
+/// use stays until they end. Parks. Throws usage_error (null, destroyed before).
 template <class T>
 void destroy(const shared_vector<T>& v, const std::source_location& where = std::source_location::current()) {
   detail::destroy_shared(v.id(), where);

@@ -60,8 +60,8 @@ spot find(const shared_id& id, std::uint64_t row, std::uint64_t column, access_k
   return {o, p, base == nullptr ? nullptr : base + p.local * o.element_bytes()};
 }
 
-/// The object, if somebody watches. An access that asks the owner is told of when it is complete, and
-/// by then the object may have been destroyed.
+/// The object, if somebody watches. An access that asks the owner is told of when it is complete,
+/// and by then the object may have been destroyed.
 std::shared_ptr<const shared_object> hold_if_watched(const shared_object& o) {
   return o.watched ? hold_object(o.about.id) : nullptr;
 }

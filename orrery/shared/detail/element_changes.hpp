@@ -152,8 +152,8 @@ class element_changes {
   /// times.
   template <class Op>
   T accumulate(const T& x, Op op) const {
-    // As bytes, and not as a T from one attempt to the next: a copy of a T may lose padding, and the
-    // element would never have its bytes.
+    // As bytes, and not as a T from one attempt to the next: a copy of a T may lose padding, and
+    // the element would never have its bytes.
     element_value<T> there = value_bytes(self().get());
     for (;;) {
       const T old = there.get();

@@ -108,7 +108,8 @@ template <class T>
   return most;
 }
 
-/// The two are equal, or are sent as the same bytes: a value with a NaN in it does not equal itself.
+/// The two are equal, or are sent as the same bytes: a value with a NaN in it does not equal
+/// itself.
 template <std::equality_comparable T>
 [[nodiscard]] bool is_same_value(const T& a, const T& b) {
   if (a == b) return true;

@@ -45,7 +45,8 @@ struct memory_head {
   std::atomic<std::uint32_t> changed;
   /// The id of the object, so that memory which is opened late is not taken for that of another.
   std::atomic<std::uint64_t> object;
-  /// Where the last scope of each kind was opened, for people: two that open at once may mix their texts.
+  /// Where the last scope of each kind was opened, for people: two that open at once may mix their
+  /// texts.
   std::atomic<std::uint64_t> viewed_at[text_words];
   std::atomic<std::uint64_t> written_at[text_words];
 

@@ -29,9 +29,9 @@ struct judged_object {
 ///
 /// Records come from all PEs, in any order. Each is compared with those that are remembered: the
 /// latest `remembered` of each object, and of the `objects` that were judged last. So memory is
-/// bounded, and a mistake is missed only if so many accesses, or so many other objects, come between
-/// the two. Objects that were destroyed are forgotten first, but not at once: records of them may
-/// still be on their way.
+/// bounded, and a mistake is missed only if so many accesses, or so many other objects, come
+/// between the two. Objects that were destroyed are forgotten first, but not at once: records of
+/// them may still be on their way.
 ///
 /// Owned by the directory of its PE; used on its thread.
 class sharing_referee {

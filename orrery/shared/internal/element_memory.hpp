@@ -137,8 +137,8 @@ inline bool exchange(const shared_object& o, std::byte* at, void* expected, cons
   }
 }
 
-/// Changes an element as `what` says. Throws std::domain_error: an integer was to be divided by 0; bad_message:
-/// the type has another size than the elements.
+/// Changes an element as `what` says. Throws std::domain_error: an integer was to be divided by 0;
+/// bad_message: the type has another size than the elements.
 void change(const shared_object& o, std::byte* at, element_change what, scalar type, const void* operand, void* old);
 
 }  // namespace orrery::detail::element_memory
