@@ -94,11 +94,16 @@ slot& receiving_slot(pe& self) {
             self.active()->method == nullptr
                 ? "a constructor or destructor"
                 : fmt::format("the method {}::{}", self.active()->method->class_name, self.active()->method->method)));
+  if (self.running()->in_guard) [[unlikely]]
+    throw usage_error(errc::bad_argument, verbatim,
+                      "receive: called in a guard, which looks at a message while the process receives: receive in the "
+                      "function that the case calls");
   return s;
 }
 
 void unlink(pe& self, slot& s, scheduler::message* before, scheduler::message* m) noexcept {
   s.charge -= m->charge();
+  while (before->next != m) before = before->next;
   (void)s.unlink_after(before);
   self.messages().release(m);
   if (s.has_extra) [[unlikely]]

@@ -181,7 +181,7 @@ using message_handler = typed_handler<message_operation<T>, std::uint64_t, T>;
 
 /// The process function that calls; throws usage_error in a method.
 [[nodiscard]] slot& receiving_slot(pe& self);
-/// Takes a message out of the mailbox, behind `before` (null: the first).
+/// Takes a message out of the mailbox. `before` is one that was there before it, as search gave it.
 void unlink(pe& self, slot& s, scheduler::message* before, scheduler::message* m) noexcept;
 /// A message that is not what is waited for: throws `stopped` if it asks the function to end.
 void check_destroyed(pe& self, slot& s, scheduler::message* before, scheduler::message* m);
@@ -193,12 +193,23 @@ struct no_guard {
   }
 };
 
-/// Takes this message of type T, if it has the tag (null: any), and the guard, which may throw,
-/// lets it pass.
+/// Takes a message out of the mailbox at the end, also if its value cannot be read: it would be the
+/// next one again.
+struct unlinked_at_end {
+  pe& self;
+  slot& s;
+  scheduler::message* before;
+  scheduler::message* m;
+  ~unlinked_at_end() { unlink(self, s, before, m); }
+};
+
+/// Takes this message of type T, if it has the tag (null: any), and the guard lets it pass. What the
+/// guard throws leaves the message where it is. A guard may add messages to the mailbox.
 template <class T, class Guard = no_guard>
 [[gnu::always_inline]] inline bool take_this(pe& self, slot& s, scheduler::message* before, scheduler::message* m,
                                              const std::uint64_t* tag, std::optional<T>& value, Guard&& guard = {}) {
   using handler = message_handler<T>;
+  constexpr bool guarded = !std::is_same_v<std::remove_cvref_t<Guard>, no_guard>;
   if (m->head.form == wire::payload_form::owned) {
     auto& owned = *reinterpret_cast<typename handler::owned*>(m->payload());
     auto& payload = [&]() -> auto& {
@@ -210,23 +221,37 @@ template <class T, class Guard = no_guard>
     }();
     if (tag != nullptr && std::get<0>(payload) != *tag) return false;
     if (!guard(std::as_const(std::get<1>(payload)))) return false;
+    if constexpr (guarded) before = s.last;
+    const unlinked_at_end end{self, s, before, m};
+    const struct dropped_at_end {
+      typename handler::owned& all;
+      ~dropped_at_end() { handler::drop(&all); }
+    } drop{owned};
     value.emplace(std::move(std::get<1>(payload)));
-    handler::drop(&owned);
     if (scheduler::through_wire) [[unlikely]]
       value.emplace(written_and_read(*value));
-    unlink(self, s, before, m);
     return true;
   }
   scheduler::delivery d;
   d.load(self, *m);
   orrery::reader r({d.payload, d.payload_bytes});
   if (const auto t = orrery::read<std::uint64_t>(r); tag != nullptr && t != *tag) return false;
-  value.emplace(orrery::read<T>(r));
-  if (!guard(std::as_const(*value))) {
-    value.reset();
-    return false;
+  if constexpr (guarded) {
+    try {
+      value.emplace(orrery::read<T>(r));
+    } catch (...) {
+      unlink(self, s, before, m);
+      throw;
+    }
+    if (!guard(std::as_const(*value))) {
+      value.reset();
+      return false;
+    }
+    unlink(self, s, s.last, m);
+  } else {
+    const unlinked_at_end end{self, s, before, m};
+    value.emplace(orrery::read<T>(r));
   }
-  unlink(self, s, before, m);
   return true;
 }
 
@@ -274,7 +299,8 @@ template <class T>
 
 /// Waits for a message of type T and returns it; messages of other types and tags wait on. Called
 /// in a process function only (usage_error else). Throws stopped when the runtime shuts down or the
-/// process is destroyed: let it pass, so that the stack unwinds.
+/// process is destroyed: let it pass, so that the stack unwinds. A message of another node that
+/// cannot be read is gone, and receive throws why: bad_message, or what its serialize() throws.
 template <class T>
 [[nodiscard]] T receive() {
   detail::require_message<T>();

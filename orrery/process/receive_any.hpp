@@ -44,26 +44,53 @@ inline constexpr bool is_time_case = false;
 template <class F>
 inline constexpr bool is_time_case<time_case<F>> = true;
 
-/// Takes the message if it is what the case is for.
+/// Says of the process that runs that it is in a guard.
+class guarding {
+ public:
+  explicit guarding(const pe& self) noexcept : fiber_(*self.running()) { fiber_.in_guard = 1; }
+  guarding(const guarding&) = delete;
+  guarding& operator=(const guarding&) = delete;
+  ~guarding() { fiber_.in_guard = 0; }
+
+ private:
+  scheduler::fiber& fiber_;
+};
+
+/// Takes the message if it is what the case is for. A guard may call and wait, and others put
+/// messages into the mailbox meanwhile. `changed`: one may lie before this one, and was not looked
+/// at.
 template <class T, class Guard, class F>
-bool take_for(pe& self, slot& s, scheduler::message* before, scheduler::message* m, message_case<T, Guard, F>& c) {
+bool take_for(pe& self, slot& s, scheduler::message* before, scheduler::message* m, message_case<T, Guard, F>& c,
+              bool& changed) {
   if (m->head.handler != reinterpret_cast<std::uint64_t>(&message_handler<T>::instance)) return false;
-  return take_this<T>(self, s, before, m, nullptr, c.taken, c.guard);
+  if constexpr (std::is_same_v<Guard, no_guard>) {
+    return take_this<T>(self, s, before, m, nullptr, c.taken);
+  } else {
+    const std::uint32_t charge = s.charge;
+    const bool passed = take_this<T>(self, s, before, m, nullptr, c.taken, [&](const T& value) -> bool {
+      const guarding in(self);
+      return c.guard(value);
+    });
+    changed = !passed && s.charge != charge;
+    return passed;
+  }
 }
 
 /// The first message that one of the cases is for: the number of that case; -1: there is none.
 template <class... Case>
 int take_any(pe& self, slot& s, Case&... cases) {
   int taken = -1;
-  s.search([&](scheduler::message* before, scheduler::message* m) {
-    check_destroyed(self, s, before, m);
-    int i = 0;
-    return ([&] {
-      if (!take_for(self, s, before, m, cases)) return ++i, false;
-      taken = i;
-      return true;
-    }() || ...);
-  });
+  bool changed = true;
+  while (std::exchange(changed, false)) {
+    s.search([&](scheduler::message* before, scheduler::message* m) {
+      check_destroyed(self, s, before, m);
+      int i = 0;
+      return ([&] {
+        if (take_for(self, s, before, m, cases, changed)) return taken = i, true;
+        return ++i, changed;
+      }() || ...);
+    });
+  }
   return taken;
 }
 
@@ -119,7 +146,8 @@ template <class T, std::invocable<T> F>
   detail::require_message<T>();
   return detail::message_case<T, detail::no_guard, F>{{}, std::move(f)};
 }
-/// The same for messages for which guard(message) is true; others wait on.
+/// The same for messages for which guard(message) is true; others wait on. The guard may be asked
+/// more than once of a message. It may call and park, but not receive (usage_error).
 template <class T, std::predicate<const T&> Guard, std::invocable<T> F>
 [[nodiscard]] auto on(Guard guard, F f) {
   detail::require_message<T>();
@@ -133,8 +161,8 @@ template <std::invocable<> F>
 
 /// Waits for the first message, in the order in which they came, that one of the cases is for, and
 /// calls that case: its result, converted to the type that all have in common. Other messages wait
-/// on. If two cases fit one message, the first is called. Called in a process function only
-/// (usage_error else). Throws what the case throws; stopped as receive<T>.
+/// on. If two cases fit one message, the first is called. Called in a process function only, and
+/// not in a guard (usage_error else). Throws what the case and guards throw; else as receive<T>.
 template <class First, class... More>
   requires requires { typename First::result; }
 auto receive(First first, More... more) {

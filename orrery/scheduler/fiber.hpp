@@ -39,6 +39,7 @@ struct fiber {
   std::uint8_t is_loop : 1 = 1;         ///< runs the scheduler loop between methods
   std::uint8_t queued : 1 = 0;          ///< in the run queue
   std::uint8_t cancelled : 1 = 0;       ///< the runtime is ending: receive throws `stopped`
+  std::uint8_t in_guard : 1 = 0;        ///< a guard of receive runs, in which nothing is received
 #ifdef ORRERY_ASAN
   void* fake_stack = nullptr;
 #endif

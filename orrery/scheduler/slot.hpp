@@ -146,15 +146,14 @@ struct alignas(64) slot {
     return first;
   }
   /// Calls f(before, m) for the messages m from the oldest on until it returns true, which it must
-  /// if it has taken out m.
+  /// if it has taken out m. If f lets others add messages, those behind m are looked at, too.
   template <class F>
   bool search(F&& f) {
     if (last == nullptr) return false;
     for (message* before = last;;) {
       message* m = before->next;
-      const bool was_last = m == last;
       if (f(before, m)) return true;
-      if (was_last) return false;
+      if (m == last) return false;
       before = m;
     }
   }

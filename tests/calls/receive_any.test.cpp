@@ -2,10 +2,13 @@
 // Receiving any of several types, in each kind of world.
 #include "../support/four_ways.hpp"
 
+#include <orrery/process/priority.hpp>
 #include <orrery/process/receive_any.hpp>
 
+#include <array>
 #include <memory>
 #include <stdexcept>
+#include <utility>
 
 namespace orrery {
 namespace receive_any_tests {
@@ -63,6 +66,77 @@ void guards() {
   }
 }
 
+void send_two(remote<function> to) {
+  send(to, 10);
+  send(to, 20);
+}
+void send_urgent(remote<function> to) { send(to, 7, urgent); }
+
+// Messages come while a guard looks at the only one that was there.
+void guards_that_call() {
+  const auto me = this_process<function>();
+  for (std::uint32_t p = 0; p < world_pes(); ++p) {
+    int taken = 0;
+    const auto take = [&](auto call_once, auto passes) {
+      send(me, 1);
+      bool called = false;
+      receive(on<int>(
+          [&](int n) {
+            if (!std::exchange(called, true)) call_once();
+            return passes(n);
+          },
+          [&](int n) { taken = n; }));
+      return taken;
+    };
+    const auto two = [&] { call<&send_two>(pe(p), me); };
+    const auto an_urgent_one = [&] { call<&send_urgent>(pe(p), me); };
+    const auto all = [](int) { return true; };
+    check(take(two, all) == 1 && receive<int>() == 10 && receive<int>() == 20, "what the guard lets pass, once");
+    check(take(two, [](int n) { return n == 20; }) == 20, "what has come while the guard looked");
+    check(receive<int>() == 1 && receive<int>() == 10, "the others wait on");
+    check(take(an_urgent_one, all) == 1 && receive<int>() == 7, "an urgent one comes before it");
+    check(take(an_urgent_one, [](int n) { return n == 7; }) == 7 && receive<int>() == 1, "and is looked at");
+    check(!has_message<int>(), "each was taken once");
+    thrown<usage_error>("receiving in a guard", [&] {
+      take([] { (void)try_receive<int>(); }, all);
+    });
+    check(receive<int>() == 1, "the message stays");
+  }
+}
+
+/// Larger than what a message has room for.
+struct Fussy {
+  int value = 0;
+  std::array<char, 600> more{};
+  template <class A>
+  void serialize(A& a) {
+    a & value;
+    if constexpr (A::is_loading::value)
+      if (value < 0) throw std::domain_error("a negative value");
+  }
+};
+void send_fussy(remote<function> to) {
+  for (const int value : {-1, 2}) {
+    Fussy f;
+    f.value = value;
+    send(to, f);
+  }
+  send(to, 3);
+}
+void unreadable() {
+  const auto me = this_process<function>();
+  const std::uint32_t last = world_pes() - 1;
+  call<&send_fussy>(pe(last), me);
+  thrown<std::domain_error>("a value that cannot be read", [] { (void)receive<Fussy>(); });
+  check(receive<Fussy>().value == 2 && receive<int>() == 3, "it is gone, and the others are there");
+  call<&send_fussy>(pe(last), me);
+  const auto next = [] {
+    return receive(on<Fussy>([](const Fussy&) { return true; }, [](const Fussy& f) { return f.value; }));
+  };
+  thrown<std::domain_error>("one for a case with a guard", [&] { (void)next(); });
+  check(next() == 2 && receive<int>() == 3, "it is gone, too");
+}
+
 void limits() {
   bool late = false;
   receive(on<int>([](int) {}), after(1ms, [&] { late = true; }));
@@ -110,12 +184,20 @@ using receiving = testing::in_each_way;
 INSTANTIATE_IN_FOUR_WAYS(receiving);
 TEST_P(receiving, any_of_several_types_keeps_their_order) { EXPECT_EQ(wrong_in("orders"), ""); }
 TEST_P(receiving, with_guards_leaves_what_they_do_not_let_pass) { EXPECT_EQ(wrong_in("guards"), ""); }
+TEST_P(receiving, finds_what_came_while_a_guard_waited) { EXPECT_EQ(wrong_in("guards_that_call"), ""); }
 TEST_P(receiving, has_a_time_limit) { EXPECT_EQ(wrong_in("limits_of_receive_any"), ""); }
 TEST_P(receiving, takes_what_came_while_the_process_waited_for_quiescence) { EXPECT_EQ(wrong_in("large_values"), ""); }
 TEST_P(receiving, ends_with_the_process) { EXPECT_EQ(wrong_in("ends_of_receive_any"), ""); }
 
+TEST(receiving_on, takes_out_what_cannot_be_read) {
+  EXPECT_EQ(testing::outcome_of({"--scenario=unreadable", "--orrery-nodes=2", "--orrery-pes=1"}), "good");
+  EXPECT_EQ(testing::outcome_of({"--scenario=unreadable", "--orrery-pes=2", "--orrery-serialize"}), "good");
+}
+
 const orrery::testing::scenarios_of_file of_this({{"orders", orders},
                                                   {"guards", guards},
+                                                  {"guards_that_call", guards_that_call},
+                                                  {"unreadable", unreadable},
                                                   {"limits_of_receive_any", limits},
                                                   {"large_values", large_values},
                                                   {"ends_of_receive_any", ends}});
