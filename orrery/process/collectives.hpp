@@ -42,9 +42,11 @@ struct all_to_all_exchange {
   struct shipment {
     std::vector<V> values;
     bool bad = false;  // a member has not given one value for each
+    std::exception_ptr unread;  // why it could not be read
     template <class A>
     void serialize(A& a) {
-      a & values & bad;
+      a & bad;
+      serialize_or_note(a, values, unread);
     }
   };
   struct gathered : reduction_base {
@@ -113,6 +115,8 @@ struct all_to_all_exchange {
       auto* e = static_cast<entry*>(a);
       try {
         if (bad) throw usage_error(errc::bad_argument, "all_to_all: a member has not given one value for each");
+        for (const auto& s : g.from)
+          if (s->unread != nullptr) std::rethrow_exception(s->unread);
         std::vector<std::size_t> next(d.parts.size());
         for (std::size_t p = 0; p < next.size(); ++p) next[p] = a->index * members[p];
         e->out.reserve(d.members.size());

@@ -203,8 +203,8 @@ struct unlinked_at_end {
   ~unlinked_at_end() { unlink(self, s, before, m); }
 };
 
-/// Takes this message of type T, if it has the tag (null: any), and the guard lets it pass. What the
-/// guard throws leaves the message where it is. A guard may add messages to the mailbox.
+/// Takes this message of type T, if it has the tag (null: any), and the guard lets it pass. Where
+/// the guard throws the message stays. A guard may add messages to the mailbox.
 template <class T, class Guard = no_guard>
 [[gnu::always_inline]] inline bool take_this(pe& self, slot& s, scheduler::message* before, scheduler::message* m,
                                              const std::uint64_t* tag, std::optional<T>& value, Guard&& guard = {}) {

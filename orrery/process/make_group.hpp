@@ -47,8 +47,10 @@ struct scatter_calls {
     std::vector<future<value_t<R>>> all;
     all.reserve(values.size());
     for (std::size_t i = 0; i < values.size(); ++i)
-      all.push_back(start_message<typed_handler<operation, P>, value_t<R>>(self, g[i].address(),
-                                                                           std::remove_cvref_t<P>(values[i])));
+      all.push_back(attempted<value_t<R>>([&] {
+        return start_message<typed_handler<operation, P>, value_t<R>>(self, g[i].address(),
+                                                                      std::remove_cvref_t<P>(values[i]));
+      }));
     return when_all(std::move(all)).get();
   }
 };

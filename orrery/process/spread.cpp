@@ -10,6 +10,10 @@
 
 namespace orrery::detail {
 
+// Handles outlive runs, in variables of the program, and are read by any thread: so this is no
+// part of a node.
+constinit std::atomic<std::uint64_t> spread_epoch{1};
+
 spread_value find_spread(pe& self, const spread_name& name) {
   const auto& all = local_waits::of(self).spread_values();
   const auto at = all.find({name.pe, name.number});

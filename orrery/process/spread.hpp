@@ -19,7 +19,7 @@ namespace orrery {
 
 namespace detail {
 
-/// Names a spread value: the PE that has made it, and a number there.
+/// Names a spread value: the PE that has made it, and a number there, which no other run gives.
 struct spread_name {
   std::uint32_t pe = 0;
   std::uint64_t number = 0;
@@ -37,6 +37,8 @@ void keep_spread(pe& self, const spread_name& name, spread_value value);
 /// The PE of this node that fetches values from other nodes.
 [[nodiscard]] std::uint32_t first_of_node(pe& self) noexcept;
 [[noreturn]] void throw_no_spread(const char* why);
+/// Changes when a run ends in this OS process, before its values go.
+extern std::atomic<std::uint64_t> spread_epoch;
 
 /// A value that stays in its node, as the argument and the result of a call there.
 struct in_this_node {
@@ -98,14 +100,14 @@ const T* fetch_spread(const spread_name& name) {
 ///
 /// Made by spread(), on all nodes of the program; a node that joins later gets the value when it is
 /// read there first. All PEs of a node read one object, which stays until the program ends. A
-/// handle remembers where the object is, so that reading costs one load.
+/// handle remembers where the object is, and in which run, so that reading costs three loads.
 template <class T>
 class spread_handle {
  public:
   using value_type = T;
 
   spread_handle() = default;
-  spread_handle(const spread_handle& o) noexcept : name_(o.name_), here_(o.known()) {}
+  spread_handle(const spread_handle& o) noexcept : name_(o.name_) { know(o.known()); }
   spread_handle& operator=(const spread_handle& o) noexcept {
     name_ = o.name_;
     know(o.known());
@@ -130,21 +132,28 @@ class spread_handle {
   template <class A>
   void serialize(A& a) {
     a & name_.pe & name_.number;
+    if constexpr (A::is_loading::value) know(nullptr);
   }
 
  private:
   template <class V>
   friend spread_handle<V> spread(V value);
   explicit spread_handle(const detail::spread_name& n) noexcept : name_(n) {}
-  // SYNC: PEs of one node may share a handle; a PE that finds the pointer there, written by know(),
-  // finds the object complete.
+  // SYNC: PEs of one node may share a handle; a PE that finds the present epoch there, written by
+  // know(), finds the pointer, and the object complete.
   [[nodiscard]] const T* known() const noexcept {
-    return std::atomic_ref<const T*>(here_).load(std::memory_order_acquire);
+    if (std::atomic_ref(epoch_).load(std::memory_order_acquire) != detail::spread_epoch.load(std::memory_order_relaxed))
+      return nullptr;
+    return std::atomic_ref<const T*>(here_).load(std::memory_order_relaxed);
   }
-  void know(const T* v) const noexcept { std::atomic_ref<const T*>(here_).store(v, std::memory_order_release); }
+  void know(const T* v) const noexcept {
+    std::atomic_ref<const T*>(here_).store(v, std::memory_order_relaxed);
+    std::atomic_ref(epoch_).store(detail::spread_epoch.load(std::memory_order_relaxed), std::memory_order_release);
+  }
 
   detail::spread_name name_;
   mutable const T* here_ = nullptr;
+  mutable std::uint64_t epoch_ = 0;  // in which that was so; a value of an earlier run is gone
 };
 
 /// Gives each node a copy of a value, to be read only; returns when they have it. Parks. Throws

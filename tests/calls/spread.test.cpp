@@ -6,6 +6,7 @@
 #include <orrery/process/spread.hpp>
 
 #include <set>
+#include <stdexcept>
 
 namespace orrery {
 namespace spread_tests {
@@ -46,6 +47,24 @@ void sharing() {  // one object for each node
   check(places.size() == world_nodes(), "each node has one object");
 }
 
+// Runs twice in one OS process.
+void earlier_run() {
+  static spread_handle<Table> read;
+  static spread_handle<Table> unread;
+  if (!read) {
+    read = make(1);
+    unread = make(2);
+    check(read->name == "of 1", "it is read in its own run");
+    return;
+  }
+  const auto first = spread(std::string("another type"));
+  const auto second = spread(std::string("in their place"));
+  thrown<usage_error>("one that was read in an earlier run", [] { (void)*read; });
+  thrown<usage_error>("one that was not", [] { (void)*unread; });
+  thrown<usage_error>("a copy", [] { (void)*spread_handle<Table>(read); });
+  check(*first == "another type" && *second == "in their place", "those of this run");
+}
+
 /// For a program that joins the world later.
 struct Desk {
   explicit Desk(spread_handle<Table> t) : table(std::move(t)) {}
@@ -56,6 +75,28 @@ struct Desk {
   int guests = 0;
 };
 ORRERY_PROCESS(Desk, lend, came, count);
+
+template <class T>
+std::vector<std::byte> bytes_of(const T& value) {
+  std::vector<std::byte> bytes(wire_size(value));
+  writer w(bytes);
+  write(w, value);
+  return bytes;
+}
+void load_into(const auto& from, auto& into) {
+  const std::vector<std::byte> bytes = bytes_of(from);
+  reader r(bytes);
+  r & into;
+}
+void loading() {
+  auto t = make(1);
+  check(t->name == "of 1", "its first value");
+  load_into(make(2), t);
+  check(t->name == "of 2", "the value that was loaded");
+  auto g = spawn_group<Desk>(here(), 2, t);
+  load_into(group<Desk>(), g);
+  check(!g, "a group that was null");
+}
 
 void lender() {
   const auto desk = spawn<Desk>(here(), spread(Table{{4, 5, 6}, "lent"}));
@@ -112,6 +153,77 @@ void exchanges() {
   }
 }
 
+// --- values that make trouble --------------------------------------------------------------------
+
+enum class trouble : std::uint8_t { none, writing, reading, copying };
+
+struct Picky {
+  trouble in = trouble::none;
+
+  Picky() = default;
+  explicit Picky(trouble t) : in(t) {}
+  Picky(const Picky& o) : in(o.in) {
+    if (in == trouble::copying) throw std::domain_error("a copy");
+  }
+  Picky(Picky&& o) noexcept : in(o.in) {}
+  Picky& operator=(const Picky&) = delete;
+  Picky& operator=(Picky&& o) noexcept {
+    in = o.in;
+    return *this;
+  }
+  ~Picky() = default;
+  template <class A>
+  void serialize(A& a) {
+    if (A::is_saving::value && in == trouble::writing) throw std::domain_error("writing");
+    a & in;
+    if (A::is_loading::value && in == trouble::reading) throw std::domain_error("reading");
+  }
+};
+struct either {
+  Picky operator()(Picky a, Picky b) const { return a.in != trouble::none ? std::move(a) : std::move(b); }
+};
+
+struct Careful : member<Careful> {
+  void reduce(std::size_t from, trouble t) {
+    (void)all_reduce(Picky(rank() == from ? t : trouble::none), either{});
+  }
+  void exchange(std::size_t from, trouble t) {
+    std::vector<Picky> mine(size());
+    if (rank() == from) mine[1 - from] = Picky(t);
+    (void)all_to_all(*this, std::move(mine));
+  }
+};
+ORRERY_PROCESS(Careful, reduce, exchange);
+
+// One member on each of two nodes: nobody waits for ever, and who does not get the value hears why.
+void troubles() {
+  for (const std::size_t from : {std::size_t{0}, std::size_t{1}})
+    for (const trouble t : {trouble::writing, trouble::reading, trouble::copying}) {
+      const auto outcome = [&](auto begin) {
+        const auto g = spawn_group<Careful>(everywhere(), 2);
+        std::vector<future<void>> waits;
+        for (std::size_t rank = 0; rank < 2; ++rank) waits.push_back(begin(g[rank]));
+        std::string text;
+        for (auto& w : waits) try {
+            w.get();
+            text += '.';
+          } catch (const std::domain_error&) {
+            text += '!';
+          }
+        destroy(g);
+        return text;
+      };
+      const auto text = fmt::format("from {}, trouble {}", from, static_cast<int>(t));
+      const std::string reduced = outcome([&](auto m) { return start(m)->reduce(from, t); });
+      const bool both = t == trouble::copying || from == 1;
+      check(reduced == (both ? "!!" : ".!"), fmt::format("all_reduce, {}: {}", text, reduced));
+      if (t == trouble::copying) continue;  // all_to_all moves
+      const std::string exchanged = outcome([&](auto m) { return start(m)->exchange(from, t); });
+      const char* const expected = t == trouble::writing ? "!!" : from == 0 ? ".!" : "!.";
+      check(exchanged == expected, fmt::format("all_to_all, {}: {}", text, exchanged));
+    }
+}
+
 using spreading = testing::in_each_way;
 INSTANTIATE_IN_FOUR_WAYS(spreading);
 TEST_P(spreading, gives_a_value_to_all) { EXPECT_EQ(wrong_in("values"), ""); }
@@ -120,6 +232,15 @@ TEST(spreading_on_nodes, has_one_object_on_each) {
   for (const char* pes : {"--orrery-pes=1", "--orrery-pes=2"})
     EXPECT_EQ(testing::outcome_of({"--scenario=sharing_of_spread", "--orrery-nodes=2", pes}), "good");
   EXPECT_EQ(testing::outcome_of({"--scenario=sharing_of_spread", "--orrery-pes=3"}), "good");
+}
+
+TEST(handles_of_spread, of_an_earlier_run_are_refused) {
+  EXPECT_EQ(testing::outcome_of({"--again", "--scenario=earlier_run", "--orrery-pes=2"}), "good");
+}
+TEST_P(spreading, takes_over_what_is_loaded_into_a_handle) { EXPECT_EQ(wrong_in("loading_of_handles"), ""); }
+
+TEST(exchanging_on_nodes, ends_where_a_value_cannot_be_written_read_or_copied) {
+  EXPECT_EQ(testing::outcome_of({"--scenario=troubles", "--orrery-nodes=2", "--orrery-pes=1"}), "good");
 }
 
 TEST(spreading_on_nodes, gives_the_value_to_nodes_that_join_later) {
@@ -135,6 +256,9 @@ TEST(spreading_on_nodes, gives_the_value_to_nodes_that_join_later) {
 const orrery::testing::scenarios_of_file of_this({{"values", values},
                                                   {"sharing_of_spread", sharing},
                                                   {"exchanges", exchanges},
+                                                  {"troubles", troubles},
+                                                  {"earlier_run", earlier_run},
+                                                  {"loading_of_handles", loading},
                                                   {"lender", lender},
                                                   {"borrower", borrower}});
 

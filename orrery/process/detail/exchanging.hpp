@@ -85,19 +85,20 @@ struct all_reducer {
       take(self, part, 0, std::move(mine));
     } else {
       const address root = part.group().data().parts[0].at;
-      tell_call<&up>(orrery::pe(root.pe), root.slot, root.generation, part.index(), part.number(), std::move(mine));
+      tell_call<&up>(orrery::pe(root.pe), root.slot, root.generation, part.index(), part.number(),
+                     sent_result<V>{std::move(mine)});
     }
   }
 
   static void up(std::uint32_t index, std::uint32_t generation, std::uint32_t from, std::uint64_t number,
-                 part_result<V> r) {
+                 sent_result<V> r) {
     pe& self = here_pe();
     group_part* part = find_part(self, index, generation);
     if (part == nullptr) return;
     part->hear(number, what);
     take(self, *part, from, std::move(r));
   }
-  static void down(std::uint32_t index, std::uint32_t generation, part_result<V> r, std::uint64_t root) {
+  static void down(std::uint32_t index, std::uint32_t generation, const sent_result<V>& r, std::uint64_t root) {
     group_part* part = find_part(here_pe(), index, generation);
     if (part != nullptr && part->current() == &what) finish(*part, r, root);
   }
@@ -124,20 +125,34 @@ struct all_reducer {
     part.reduction.reset();  // others may begin the next one before we are done here
     const group_handle group = part.group();  // the part may end while we wait for space
     const std::uint64_t root = root_of(*static_cast<entry*>(part.arrivals())->op);
+    const std::uint64_t number = part.number();
+    const address own = part.at();
     const part_result<V> nothing;
     const auto of_part = [&](std::size_t i) -> const part_result<V>& {
       const bool gets_it = all.error != nullptr || root == group_data::none || group.data().part_of[root] == i;
       return gets_it ? all : nothing;
     };
-    finish(part, of_part(0), root);
-    for (std::size_t i = 1; i < group.data().parts.size(); ++i) {
-      const address to = group.data().parts[i].at;
-      part_result<V> copy = of_part(i);  // PEs share no exception
-      if (all.error != nullptr) copy.error = as_received(all.error, {"(group)", what.name, self.id()});
+    // Members here go on last: what they send then comes after the result.
+    for (std::size_t i = 1; i < group.data().parts.size(); ++i) send_down(group.data().parts[i].at, of_part(i), root);
+    group_part* const here = find_part(self, own.slot, own.generation);
+    if (here != nullptr && here->number() == number && here->current() == &what) finish(*here, of_part(0), root);
+  }
+  // If the result cannot be copied or written, the part gets what that throws.
+  static void send_down(const address& to, const part_result<V>& r, std::uint64_t root) {
+    const auto failed = [&](const std::exception_ptr& why) {  // PEs share no exception
+      return sent_result<V>{{{}, 0, as_received(why, {"(group)", what.name, here_pe().id()})}};
+    };
+    const auto send = [&](sent_result<V> copy) {
+      tell_call<&down>(orrery::pe(to.pe), to.slot, to.generation, std::move(copy), root);
+    };
+    try {
       try {
-        tell_call<&down>(orrery::pe(to.pe), to.slot, to.generation, std::move(copy), root);
+        send(r.error != nullptr ? failed(r.error) : sent_result<V>{r});
       } catch (const node_lost&) {  // the others are to have their result
+      } catch (...) {
+        send(failed(std::current_exception()));
       }
+    } catch (...) {  // NOLINT(bugprone-empty-catch): its node is lost, or the program ends
     }
   }
   static void finish(group_part& part, const part_result<V>& r, std::uint64_t root) {

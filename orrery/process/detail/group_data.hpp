@@ -80,6 +80,7 @@ class group_handle {
   void serialize(A& a) {
     bool some = data_ != nullptr;
     a & some;
+    if constexpr (A::is_loading::value) data_ = {};
     if (!some) return;
     std::vector<address> parts;
     if constexpr (A::is_saving::value) {

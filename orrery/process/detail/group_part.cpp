@@ -6,6 +6,7 @@
 #include <orrery/process/detail/tell_part.hpp>
 #include <orrery/scheduler/node.hpp>
 #include <orrery/scheduler/wait_report.hpp>
+#include <orrery/wire/exception.hpp>
 #include <orrery/wire/unique_ptr.hpp>
 
 #include <bit>
@@ -81,10 +82,15 @@ void group_part::arrive(const collective& what, arrival& a) {
   last_ = &a;
   if (++arrived_ == members_.size()) {
     self.order().take(order);  // what it sends is of all
+    const auto is_there = [&] { return find_part(self, own.slot, own.generation) == this; };
     try {
       what.all_here(self, *this);
-    } catch (...) {  // a message could not be sent: nobody will get any further
-      if (find_part(self, own.slot, own.generation) == this) broken(completed_, std::current_exception());
+    } catch (const node_lost&) {  // other parts hear of that by themselves
+      if (is_there()) broken(completed_, std::current_exception());
+    } catch (const stopped&) {
+      if (is_there()) broken(completed_, std::current_exception());
+    } catch (...) {  // a message could not be made: nobody will get any further
+      if (is_there()) broken_everywhere(std::current_exception());
     }
   }
   while (!a.done) {
@@ -139,6 +145,12 @@ std::exception_ptr disagreement_error(const std::string& text) {
 
 void part_disagrees(std::uint32_t index, std::uint32_t generation, std::uint64_t number, const std::string& text) {
   if (group_part* p = find_part(here_pe(), index, generation)) p->broken(number, disagreement_error(text));
+}
+
+void part_failed(std::uint32_t index, std::uint32_t generation, std::uint64_t number, const wire_exception& why,
+                 std::uint32_t at_pe) {
+  if (group_part* p = find_part(here_pe(), index, generation))
+    p->broken(number, decode_exception(why, {"(group)", "a collective", at_pe}));
 }
 
 void part_broken(std::uint32_t index, std::uint32_t generation, std::uint64_t number, std::uint32_t rank) {
@@ -204,6 +216,14 @@ void group_part::disagree(std::uint64_t number, const collective& one, const col
   } catch (const std::exception&) {
     broken(number, std::current_exception());
   }
+}
+
+void group_part::broken_everywhere(const std::exception_ptr& why) noexcept {
+  const std::uint64_t number = completed_;
+  broken(number, why);
+  const wire_exception form = encode_exception(why);
+  for (const auto& p : group_.data().parts)
+    if (p.at != at_) tell_part<&part_failed>(self_, p.at, number, form, at_.pe);
 }
 
 void group_part::barrier_message(std::uint32_t round, std::uint64_t number) {

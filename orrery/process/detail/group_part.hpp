@@ -109,6 +109,9 @@ class group_part final : public scheduler::wait_watcher {
   /// The same of a member of another part.
   void hear_of_end(std::uint64_t number, std::uint32_t rank) noexcept;
   void broken(std::uint64_t number, std::exception_ptr why) noexcept;
+  /// This part cannot do its share in the present collective: that and later ones fail at all
+  /// parts.
+  void broken_everywhere(const std::exception_ptr& why) noexcept;
   /// From now on the ends of all members are noticed, on all PEs: each part watches those of its
   /// PE. (Members that spawn_group has made of a class with the base `member` tell it themselves.)
   /// Throws std::bad_alloc.

@@ -4,21 +4,29 @@
 #include <orrery/process/detail/later_answer.hpp>
 #include <orrery/process/detail/spread_map.hpp>
 #include <orrery/process/detail/state_memory.hpp>
+#include <orrery/process/spread.hpp>
 #include <orrery/scheduler/node.hpp>
 #include <orrery/scheduler/pe.hpp>
 #include <orrery/scheduler/say.hpp>
 #include <orrery/wire/unique_ptr.hpp>
+
+#include <chrono>
 
 #include <fmt/format.h>
 
 namespace orrery::detail {
 
 namespace {
+using namespace std::chrono_literals;
+
 constexpr int most_lines = 20;
 constexpr int most_looks = 10'000;  // for the sake of a probe, which may be late
 }  // namespace
 
-local_waits::local_waits(pe& of) : self_(of), spread_values_(wire::make_unique<spread_map>()) {
+local_waits::local_waits(pe& of)
+    : self_(of),
+      spread_values_(wire::make_unique<spread_map>()),
+      spreads_(static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch() / 1ns)) {
   of.layers().watchers().add(*this);
 }
 
@@ -27,6 +35,7 @@ local_waits::~local_waits() {
   while (list_.next != &list_) list_.next->leave();
   say_dropped();
   state_memory::forget();
+  spread_epoch.fetch_add(1, std::memory_order_relaxed);
 }
 
 // Messages without an answer are counted by the scheduler, which does not know of futures.

@@ -74,6 +74,7 @@ class local_waits final : public scheduler::layer_state, scheduler::wait_watcher
   [[nodiscard]] end_watches& ends() noexcept { return ends_; }
   /// The values of spread() that this PE knows.
   [[nodiscard]] spread_map& spread_values() noexcept { return *spread_values_; }
+  /// The number of a value that is spread from here. No other run gives it.
   [[nodiscard]] std::uint64_t next_spread() noexcept { return ++spreads_; }
   void process_ended(const address& gone) noexcept override { ends_.ended(gone); }
   /// The program has ended before a call that was made here, and nobody waited for its result. How
@@ -95,7 +96,7 @@ class local_waits final : public scheduler::layer_state, scheduler::wait_watcher
   local_wait list_;  // a circle
   end_watches ends_{self_};
   const wire::unique_ptr<spread_map> spread_values_;
-  std::uint64_t spreads_ = 0;  // that were made here
+  std::uint64_t spreads_;  // the last number given; they begin with the time of day in ns
   std::uint64_t dropped_calls_ = 0;
   const scheduler::handler* first_dropped_ = nullptr;
 };

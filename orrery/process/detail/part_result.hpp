@@ -44,6 +44,43 @@ struct part_result {
   }
 };
 
+/// For serialize(): a value with its size before it. What reading it throws is noted in `unread`,
+/// and the rest of the message can be read.
+template <class A, class V>
+void serialize_or_note(A& a, V& value, std::exception_ptr& unread) {
+  std::uint64_t bytes = 0;
+  A own = a;
+  if constexpr (A::is_loading::value) {
+    own & bytes;
+    a = own;
+    (void)a.take(bytes);
+    try {
+      own & value;
+      if (own.position() != a.position()) own.fail("the end of a value");
+    } catch (...) {
+      unread = std::current_exception();
+    }
+  } else {
+    a & bytes & value;
+    bytes = a.position() - own.position() - sizeof bytes;
+    own & bytes;
+  }
+}
+
+/// The result of a part for another part, which is to answer whatever becomes of it: if it cannot be
+/// read it is the exception that says why.
+template <class R>
+struct sent_result : part_result<R> {
+  template <class A>
+  void serialize(A& a) {
+    std::exception_ptr unread;
+    serialize_or_note(a, static_cast<part_result<R>&>(*this), unread);
+    if (unread == nullptr) return;
+    this->failed = 0;
+    this->error = std::move(unread);
+  }
+};
+
 /// Throws the exception of the lowest rank, if there is one.
 template <class Results>
 void rethrow_first(const Results& results) {
