@@ -50,6 +50,30 @@ reserved reserve_part(std::uint32_t members) {
 
 void give_back_part(reserved r) { give_back(here_pe(), r); }
 
+/// Things to do of which one may fail, and the others are to be done all the same.
+class attempts {
+ public:
+  template <class F>
+  void operator()(F&& f) {
+    try {
+      std::forward<F>(f)();
+    } catch (...) {
+      if (first_ == nullptr) first_ = std::current_exception();
+    }
+  }
+  [[nodiscard]] bool failed() const noexcept { return first_ != nullptr; }
+  [[noreturn]] void rethrow_first() const { std::rethrow_exception(first_); }
+
+ private:
+  std::exception_ptr first_;
+};
+
+/// The group could not be made.
+[[noreturn]] void give_back_all(std::vector<reserved> parts, attempts& attempt) {
+  for (reserved& r : parts) attempt([&] { post_call<&give_back_part>(orrery::pe(r.part.pe), std::move(r)); });
+  attempt.rethrow_first();
+}
+
 /// At the PE of part `first`: tells it and those up to `last` whose group they are. Each PE passes
 /// it on to the middle of what is left: the list of all members is long, and one PE alone would
 /// send it as often as there are parts.
@@ -91,20 +115,22 @@ group_handle group_of(std::vector<address> members) {
     if (!a) throw usage_error(errc::null_pointer, "make_group");
     if (std::ranges::find(pes, a.pe) == pes.end()) pes.push_back(a.pe);
   }
+  std::vector<future<reserved>> asked;
+  for (const std::uint32_t p : pes)
+    asked.push_back(attempted<reserved>([p] { return start_call<&reserve_part>(orrery::pe(p), 0U); }));
   std::vector<reserved> parts;
-  try {
-    std::vector<future<reserved>> asked;
-    for (const std::uint32_t p : pes) asked.push_back(start_call<&reserve_part>(orrery::pe(p), 0U));
-    for (auto& f : asked) parts.push_back(f.get());
-    std::vector<address> at;
-    for (const reserved& r : parts) at.push_back(r.part);
-    group_handle group(wire::counted_ptr(new const group_data(std::move(members), at)));
-    tell_parts(group);
-    return group;
-  } catch (...) {  // a part whose answer was not awaited stays, an empty one
-    for (reserved& r : parts) post_call<&give_back_part>(orrery::pe(r.part.pe), std::move(r));
-    throw;
-  }
+  attempts attempt;
+  for (auto& f : asked) attempt([&] { parts.push_back(f.get()); });
+  group_handle group;
+  if (!attempt.failed())
+    attempt([&] {
+      std::vector<address> at;
+      for (const reserved& r : parts) at.push_back(r.part);
+      group = group_handle(wire::counted_ptr(new const group_data(std::move(members), at)));
+      tell_parts(group);
+    });
+  if (attempt.failed()) give_back_all(std::move(parts), attempt);
+  return group;
 }
 
 void require_one_for_each(std::size_t members, std::size_t values) {
@@ -116,7 +142,8 @@ void require_one_for_each(std::size_t members, std::size_t values) {
 void dismiss_group(const group_data& d) {
   std::vector<future<void>> told;
   for (const auto& p : d.parts)
-    told.push_back(start_call<&end_part_here>(orrery::pe(p.at.pe), p.at.slot, p.at.generation));
+    told.push_back(attempted<void>(
+        [&] { return start_call<&end_part_here>(orrery::pe(p.at.pe), p.at.slot, p.at.generation); }));
   when_all(std::move(told)).get();
 }
 
@@ -131,18 +158,11 @@ group_handle reserve_group(const std::vector<std::uint32_t>& pes) {
   }
   std::vector<future<reserved>> asked;
   std::vector<reserved> parts;
-  std::exception_ptr error;
-  auto attempt = [&](auto&& f) {
-    try {
-      f();
-    } catch (...) {
-      if (error == nullptr) error = std::current_exception();
-    }
-  };
+  attempts attempt;
   for (const auto& [p, n] : counts) attempt([&] { asked.push_back(start_call<&reserve_part>(orrery::pe(p), n)); });
   for (auto& f : asked) attempt([&] { parts.push_back(f.get()); });
   group_handle group;
-  if (error == nullptr) {
+  if (!attempt.failed()) {
     attempt([&] {
       std::vector<address> members;
       members.reserve(pes.size());
@@ -157,9 +177,8 @@ group_handle reserve_group(const std::vector<std::uint32_t>& pes) {
       tell_parts(group);
     });
   }
-  if (error == nullptr) return group;
-  for (reserved& r : parts) attempt([&] { post_call<&give_back_part>(orrery::pe(r.part.pe), std::move(r)); });
-  std::rethrow_exception(error);
+  if (attempt.failed()) give_back_all(std::move(parts), attempt);
+  return group;
 }
 
 }  // namespace orrery::detail

@@ -6,6 +6,7 @@
 
 #include <concepts>
 #include <cstddef>
+#include <exception>
 #include <initializer_list>
 #include <span>
 #include <type_traits>
@@ -27,6 +28,20 @@ namespace detail {
 void dismiss_group(const group_data& d);
 
 void require_one_for_each(std::size_t members, std::size_t values);
+
+/// What `start` gives, or a future of what it throws: for one call of several, which are all to be
+/// made.
+template <class R, class Start>
+[[nodiscard]] future<R> attempted(Start start) {
+  try {
+    return start();
+  } catch (...) {
+    auto state = future_access<R>::make_local(here_pe());
+    state->error = std::current_exception();
+    state->scheduler::sink::state = scheduler::sink::status::error;
+    return future_access<R>::wrap(std::move(state));
+  }
+}
 
 template <class T, auto F, class Pointer = decltype(F)>
 struct scattering {
@@ -98,7 +113,8 @@ template <class T, std::predicate<std::size_t> F>
 }
 
 /// Ends a group that make_group or subgroup has made, not its members. Calls that were made before
-/// go on. Parks. Throws process_gone if it was dismissed before, node_lost, stopped.
+/// go on. Parks. Throws process_gone if it was dismissed before, stopped; node_lost if a node with
+/// members is lost, when it has ended on the others.
 template <class T>
 void dismiss(const group<T>& g) {
   detail::dismiss_group(detail::group_access::handle(g).data());
@@ -106,7 +122,8 @@ void dismiss(const group<T>& g) {
 
 /// Calls a method of all members, that of rank i with values[i], one message each; returns when all
 /// have finished: the results in the order of the ranks, or nothing. Parks. Throws usage_error
-/// unless there is one value for each member, and of what members throw that of the lowest rank.
+/// unless there is one value for each member, and of what members throw that of the lowest rank. A
+/// member whose value cannot be sent, or whose node is lost, counts as one that throws.
 template <auto Method, class T, class V>
 auto scatter(const group<T>& g, std::span<const V> values) {
   return detail::scattering<T, Method>::call(g, values);

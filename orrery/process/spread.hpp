@@ -14,7 +14,7 @@
 //
 //     const auto table = spread(std::move(big_table));     // on all nodes now
 //     post(workers)->begin(table);                         // the handle travels, not the table
-//     ... in a worker: (*table)[k]                         // one load more than a variable
+//     ... in a worker: (*table)[k]                         // three loads more than a variable
 namespace orrery {
 
 namespace detail {

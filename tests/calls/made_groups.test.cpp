@@ -82,6 +82,28 @@ void scattered() {
   thrown<usage_error>("too many", [&] { scatter<&Cell::add>(g, std::vector(7, 1)); });
 }
 
+std::uint64_t processes_here() { return scheduler::current_pe->count().processes; }
+
+// The first member's node is lost.
+void member_lost() {
+  const auto lost = spawn<Cell>(pe(world_pes() - 1), 0);
+  const auto near = spawn<Cell>(here(), 1);
+  const auto far = spawn<Cell>(node(1), 2);
+  const auto processes = [&] {
+    return std::pair(call<&processes_here>(here()), call<&processes_here>(pe(far.address().pe)));
+  };
+  const auto before = processes();
+  const auto g = make_group({lost, near, far});
+  post_call<&testing::kill_own_node>(pe(world_pes() - 1));
+  testing::await_loss_of(world_nodes() - 1);
+  thrown<node_lost>("scatter", [&] { scatter<&Cell::add>(g, std::vector{10, 20, 30}); });
+  check(near->get() == 21 && far->get() == 32, "the others are called, and waited for");
+  thrown<node_lost>("dismiss", [&] { dismiss(g); });
+  check(processes() == before, "it has ended on the other nodes");
+  thrown<node_lost>("make_group", [&] { (void)make_group({near, lost, far}); });
+  while (processes() != before) yield();  // what was made is given back
+}
+
 struct Member : member<Member> {
   std::vector<int> gather() { return all_gather(*this, static_cast<int>(10 * rank())); }
   std::string hear(std::size_t from) { return broadcast_from(*this, from, "from " + std::to_string(rank())); }
@@ -210,7 +232,12 @@ TEST_P(made_groups, and_others_exchange_values) { EXPECT_EQ(wrong_in("exchanged"
 TEST_P(made_groups, and_others_give_values_to_one_member) { EXPECT_EQ(wrong_in("gathered"), ""); }
 TEST_P(made_groups, and_others_tell_all_members_of_different_roots) { EXPECT_EQ(wrong_in("of_different_roots"), ""); }
 
+TEST(made_groups_of_a_lost_node, are_called_and_dismissed_on_the_others) {
+  EXPECT_EQ(testing::wrong_where_a_node_is_lost("member_lost"), "");
+}
+
 const orrery::testing::scenarios_of_file of_this({{"made", made},
+                                                  {"member_lost", member_lost},
                                                   {"scattered", scattered},
                                                   {"exchanged", exchanged},
                                                   {"gathered", gathered},
