@@ -289,5 +289,28 @@ TEST(all_reduce, all_hear_of_an_operation_that_throws) {
   });
 }
 
+// --- members that take messages while they wait --------------------------------------------------
+
+struct Open;
+ORRERY_PROCESS(Open, meet);
+struct Open : member<Open> {
+  static constexpr bool orrery_reentrant = true;
+  static inline std::atomic<int> ended = 0;
+  ~Open() { ++ended; }
+  void meet() { barrier(); }
+};
+
+TEST(reentrant_members, that_wait_hear_that_the_group_was_destroyed) {
+  Open::ended = 0;
+  in_world(2, [] {
+    const auto g = spawn_group<Open>(everywhere(), 2);
+    auto f = start(g[0])->meet();
+    yield();
+    destroy(g);
+    EXPECT_THROW(f.get(), process_gone);
+    while (Open::ended != 2) yield();
+  });
+}
+
 }  // namespace member_tests
 }  // namespace orrery

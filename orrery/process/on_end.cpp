@@ -94,8 +94,8 @@ future<ending> or_loss(address process, future<ending> answer) {
 
 future<ending> lost(address process) { return ended(lost_with_node(process)); }
 
-void require_both(const address& process, const address& watcher) {
-  if (!process || !watcher) throw usage_error(errc::null_pointer, "on_end");
+void require_both(const address& one, const address& other, const char* call) {
+  if (!one || !other) throw usage_error(errc::null_pointer, call);
 }
 
 future<ending> await_end(address process, watch_key key) {
@@ -154,7 +154,7 @@ void end_link_here(address process, address linked) {
 }  // namespace
 
 void end_link(const address& a, const address& b) {
-  if (!a || !b) throw usage_error(errc::null_pointer, "unlink");
+  require_both(a, b, "unlink");
   for (const auto& [first, then] : {std::pair{a, b}, std::pair{b, a}}) try {
       call<&end_link_here>(orrery::pe(first.pe), first, then);
     } catch (const node_lost&) {  // it has ended, and the link with it

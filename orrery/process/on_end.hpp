@@ -122,8 +122,8 @@ struct end_method<M> {
 
 template <class A, class B>
 void end_with(remote<A> first, remote<B> then);
-/// Throws usage_error if one is null.
-void require_both(const address& process, const address& watcher);
+/// Throws usage_error, which names the call, if one is null.
+void require_both(const address& one, const address& other, const char* call);
 /// Returns when what was sent to that PE before has come, or it is lost.
 void await_arrival(const address& at);
 
@@ -184,7 +184,7 @@ end_monitor on_end(const remote<T>& p, const remote<W>& w) {
   using method = detail::end_method<M>;
   using watch = detail::posted_end<typename method::object, M, typename method::parameter>;
   detail::pe& self = detail::here_pe();
-  detail::require_both(p.address(), w.address());
+  detail::require_both(p.address(), w.address(), "on_end");
   const detail::watch_key key = detail::new_watch(self);
   const end_monitor monitor(p.address(), key.set_on, key.number);
   if (p.address().pe == self.id() && w.address().pe == self.id()) {
@@ -211,6 +211,7 @@ end_monitor on_end(const remote<T>& p, const remote<W>& w) {
 /// stopped.
 template <class A, class B>
 void link(const remote<A>& a, const remote<B>& b) {
+  detail::require_both(a.address(), b.address(), "link");
   call<&detail::end_with<A, B>>(pe(b.address().pe), a, b);
   call<&detail::end_with<B, A>>(pe(a.address().pe), b, a);
 }

@@ -18,6 +18,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <exception>
 #include <utility>
 
 namespace orrery::scheduler {
@@ -215,7 +216,12 @@ void pe::run_sink(sink& s) {
   }
   const passing_process process(*this, continuation);
   order().take_result(s);
-  s.on_done(*this, s);  // s may end here
+  try {
+    s.on_done(*this, s);  // s may end here
+  } catch (const stopped&) {  // it waited when the program ended
+  } catch (...) {
+    failures_.report_post(&continuation, std::current_exception());
+  }
 }
 
 void pe::leave_loop() noexcept {

@@ -4,7 +4,9 @@
 
 #include <orrery/process/on_end.hpp>
 
+#include <array>
 #include <stdexcept>
+#include <utility>
 
 namespace orrery {
 namespace ends_tests {
@@ -206,6 +208,9 @@ void cancelled() {
   }
   thrown<usage_error>("no monitor", [] { (void)end_monitor().cancel(); });
   thrown<usage_error>("no link", [] { unlink(remote<Thing>(), remote<Thing>()); });
+  const auto alone = spawn<Thing>(here());
+  for (const auto& [a, b] : {std::pair(alone, remote<Thing>()), std::pair(remote<Thing>(), alone)})
+    check_contains(thrown<usage_error>("a link with nothing", [&] { link(a, b); }), "link");
   const auto watcher = spawn<Watcher>(here());
   thrown<usage_error>("the end of nothing", [&] { on_end<&Watcher::told>(remote<Thing>(), watcher); });
   thrown<usage_error>("nobody to tell", [] { on_end<&Watcher::told>(spawn<Thing>(here()), remote<Watcher>()); });
@@ -307,6 +312,26 @@ void stays() {  // until the program ends
   yield();
 }
 
+struct Busy {
+  void rest() { sleep_for(1000s); }
+  void take(const std::array<char, 1000>&) {}
+};
+ORRERY_PROCESS(Busy, rest, take);
+
+// What is to be destroyed has no room for that when the program ends.
+void full_at_the_end() {
+  const auto busy = spawn<Busy>(here());
+  const auto t = spawn<Thing>(here());
+  link(t, busy);
+  post(busy)->rest();
+  yield();
+  const std::array<char, 1000> much{};
+  while (try_post(busy)->take(much)) {
+  }
+  destroy(t);
+  for (int i = 0; i < 10; ++i) yield();
+}
+
 using ends = testing::in_each_way;
 INSTANTIATE_IN_FOUR_WAYS(ends);
 TEST_P(ends, are_futures) { EXPECT_EQ(wrong_in("futures"), ""); }
@@ -314,6 +339,10 @@ TEST_P(ends, are_told_to_watchers) { EXPECT_EQ(wrong_in("watchers"), ""); }
 TEST_P(ends, of_one_are_those_of_what_is_linked_with_it) { EXPECT_EQ(wrong_in("links"), ""); }
 TEST_P(ends, are_not_told_where_that_was_taken_back) { EXPECT_EQ(wrong_in("cancelled"), ""); }
 TEST_P(ends, of_the_program_are_told_to_nobody) { EXPECT_EQ(wrong_in("stays"), ""); }
+TEST(links_at_the_end, wait_for_room_no_longer_than_the_program) {
+  const std::string said = testing::outcome_of({"--scenario=full_at_the_end", "--orrery-pes=1"});
+  EXPECT_TRUE(said.ends_with("good")) << said;
+}
 TEST(ends_of_a_lost_node, are_told) { EXPECT_EQ(testing::wrong_where_a_node_is_lost("lost_of_ends"), ""); }
 TEST(ends_of_a_lost_node, are_not_told_where_that_was_taken_back) {
   EXPECT_EQ(testing::wrong_where_a_node_is_lost("lost_when_taken_back"), "");
@@ -327,6 +356,7 @@ const orrery::testing::scenarios_of_file of_this({{"futures", futures},
                                                   {"lost_of_ends", lost},
                                                   {"lost_when_taken_back", lost_when_taken_back},
                                                   {"lost_when_unlinked", lost_when_unlinked},
+                                                  {"full_at_the_end", full_at_the_end},
                                                   {"stays", stays}});
 
 }  // namespace ends_tests

@@ -127,7 +127,11 @@ void broadcast_base::one_done(pe& self) noexcept {
     s->charge -= charged;
     if (s->has_extra) self.flow().made_room_if_low(*s);
   }
-  if (ends_part) part->ending = true;
+  if (ends_part) {
+    part->ending = true;
+    // A member of a reentrant class may wait in a collective, whose part ends before it.
+    part->broken(part->number(), std::make_exception_ptr(process_gone(verbatim, "the group was destroyed")));
+  }
   if (failed != group_data::none || part->last_failure.method != nullptr) [[unlikely]]
     note_failure();
   answer(self);

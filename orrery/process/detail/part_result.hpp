@@ -67,8 +67,8 @@ void serialize_or_note(A& a, V& value, std::exception_ptr& unread) {
   }
 }
 
-/// The result of a part for another part, which is to answer whatever becomes of it: if it cannot be
-/// read it is the exception that says why.
+/// The result of a part for another part, which is to answer whatever becomes of it. If it cannot
+/// be read, it is the exception that says why.
 template <class R>
 struct sent_result : part_result<R> {
   template <class A>
