@@ -142,8 +142,8 @@ void require_one_for_each(std::size_t members, std::size_t values) {
 void dismiss_group(const group_data& d) {
   std::vector<future<void>> told;
   for (const auto& p : d.parts)
-    told.push_back(attempted<void>(
-        [&] { return start_call<&end_part_here>(orrery::pe(p.at.pe), p.at.slot, p.at.generation); }));
+    told.push_back(
+        attempted<void>([&] { return start_call<&end_part_here>(orrery::pe(p.at.pe), p.at.slot, p.at.generation); }));
   when_all(std::move(told)).get();
 }
 

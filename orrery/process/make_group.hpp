@@ -29,8 +29,8 @@ void dismiss_group(const group_data& d);
 
 void require_one_for_each(std::size_t members, std::size_t values);
 
-/// What `start` gives, or a future of what it throws: for one call of several, which are all to be
-/// made.
+/// Gives what `start` gives, or a future of what it throws: for one call of several, which are all
+/// to be made.
 template <class R, class Start>
 [[nodiscard]] future<R> attempted(Start start) {
   try {

@@ -103,8 +103,8 @@ using environment = std::function<std::optional<std::string>(std::string_view va
 
 /// Takes the options of the runtime out of the arguments and the environment; the command line
 /// wins, and of two on it the last. `--` ends them: it and what follows is the program's. Throws
-/// world_error (world_bad_setting) that names the option, its value and what is allowed. `roles` are
-/// the names of the program's roles, for such an error.
+/// world_error (world_bad_setting) that names the option, its value and what is allowed. `roles`
+/// are the names of the program's roles, for such an error.
 [[nodiscard]] started_with parse_options(std::span<const std::string> arguments,
                                          std::span<const std::string> roles = {});
 /// The same with another environment; `variables` are the names of all it has.

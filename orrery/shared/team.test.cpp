@@ -145,7 +145,7 @@ TEST(team, a_barrier_ends_with_node_lost_when_the_node_of_a_member_is) {
   });
 }
 
-// What others have sent to a member that ends first.
+// Others send to a member that ends first.
 void end_before_exchange(team_member& t) {
   if (t.rank() == 1) throw std::domain_error("rank 1 has failed");
   (void)t.all_to_all(std::vector<int>(t.size()));

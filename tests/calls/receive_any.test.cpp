@@ -97,9 +97,7 @@ void guards_that_call() {
     check(take(an_urgent_one, all) == 1 && receive<int>() == 7, "an urgent one comes before it");
     check(take(an_urgent_one, [](int n) { return n == 7; }) == 7 && receive<int>() == 1, "and is looked at");
     check(!has_message<int>(), "each was taken once");
-    thrown<usage_error>("receiving in a guard", [&] {
-      take([] { (void)try_receive<int>(); }, all);
-    });
+    thrown<usage_error>("receiving in a guard", [&] { take([] { (void)try_receive<int>(); }, all); });
     check(receive<int>() == 1, "the message stays");
   }
 }

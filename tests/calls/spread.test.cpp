@@ -184,9 +184,7 @@ struct either {
 };
 
 struct Careful : member<Careful> {
-  void reduce(std::size_t from, trouble t) {
-    (void)all_reduce(Picky(rank() == from ? t : trouble::none), either{});
-  }
+  void reduce(std::size_t from, trouble t) { (void)all_reduce(Picky(rank() == from ? t : trouble::none), either{}); }
   void exchange(std::size_t from, trouble t) {
     std::vector<Picky> mine(size());
     if (rank() == from) mine[1 - from] = Picky(t);

@@ -44,8 +44,8 @@ struct part_result {
   }
 };
 
-/// For serialize(): a value with its size before it. What reading it throws is noted in `unread`,
-/// and the rest of the message can be read.
+/// For serialize(): a value with its size before it. If reading it throws, `unread` gets the
+/// exception, and the rest of the message can be read.
 template <class A, class V>
 void serialize_or_note(A& a, V& value, std::exception_ptr& unread) {
   std::uint64_t bytes = 0;

@@ -94,7 +94,7 @@ class shared_directory final : public scheduler::layer_state, scheduler::wait_wa
   std::unordered_map<shared_id, kept> keeps;
   std::unordered_map<shared_id, made> has_made;
   std::unordered_map<shared_id, asked> asks_for;
-  std::deque<ended> has_ended;  ///< the last of those that it made, or whose lost maker it stood in for
+  std::deque<ended> has_ended;  ///< the last of those that it made, or as for a lost maker
   replica_table replicas;
   gathered_pieces gathers;
   wire::unique_ptr<sharing_recorder> recorder;  ///< of what processes here access, if it is checked

@@ -319,7 +319,8 @@ TEST(a_carrier, begins_no_block_while_an_earlier_one_still_asks_under_its_tag) {
   add_block(f, 64, 100, 7);
   add_block(f, 128, 200, 8);
   n.bring(f.finish());
-  while (n.engine.pieces.size() < 2) (void)n.carrier.drive();  // a thread gets memory for several parts
+  // A thread gets memory for several parts.
+  while (n.engine.pieces.size() < 2) (void)n.carrier.drive();
   for (int i = 0; i < 5; ++i) (void)n.carrier.drive();
   EXPECT_EQ(n.engine.pieces.size(), 2) << "a later block has begun";
   n.engine.blocks_are_there = true;

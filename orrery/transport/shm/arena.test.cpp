@@ -262,7 +262,7 @@ TEST_F(arena_test, serves_others_while_the_system_makes_memory_for_one) {
     EXPECT_EQ(a.blocks.stats().in_use, 2 * mib);
     EXPECT_EQ(take(a.blocks.allocate(mib)).offset, idle.offset);
     const auto more = take(a.blocks.allocate_beyond(4 * mib));
-    expect_error(a.blocks.allocate(48 * mib), transport_errc::no_space, {});  // what is made is reserved
+    expect_error(a.blocks.allocate(48 * mib), transport_errc::no_space, {});  // it is reserved
     EXPECT_TRUE(a.blocks.consistent());
     t.call.go_on(error);
     t.end();
