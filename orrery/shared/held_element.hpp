@@ -108,7 +108,7 @@ template <class T>
   require_shareable<T>();
   if constexpr (held_by_owner<T>) {
     serve_held<T>();
-    const shared_id id = make_shared(what, rows, columns, 1, without_halo(how), {}, where);
+    const shared_id id = make_shared(what, rows, columns, 1, without_halo(how), {}, where, sizeof(T));
     if (value != nullptr) or_undo([&] { fill_held(id, *value, where); }, [&] { destroy_shared(id, where); });
     return id;
   } else {

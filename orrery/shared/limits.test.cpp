@@ -35,6 +35,8 @@ TEST(shared_data_limits, more_memory_than_there_is_is_refused_before_it_is_touch
   in_world(2, [] {
     const std::uint64_t bytes = 2 * orrery::transport::arena::machine_memory();
     EXPECT_THROW((shared_vector<char>(bytes)), orrery::world_error);
+    // Owners hold these beside the memory that is shared.
+    EXPECT_THROW((shared_vector<std::string>(bytes / 10)), orrery::world_error);
     const shared_vector<char> next(100);
     next[99] = 1;
     EXPECT_EQ(next[99], 1);

@@ -70,6 +70,13 @@ class segment_memory final : public shared_memory {
 
 }  // namespace
 
+void shared_memory::require(std::uint64_t elements, std::uint64_t each, std::string_view label) {
+  if (const std::uint64_t most = transport::arena::machine_memory(); elements > most / each)
+    no_memory(label, fmt::format("its {} elements take {} bytes each, without what they point to, on this machine, "
+                                 "which has {} in all; make it smaller, or distribute it over more machines",
+                                 elements, each, most));
+}
+
 std::shared_ptr<shared_memory> shared_memory::make(std::uint64_t bytes, bool for_others, std::string_view label) {
   // The system gives memory when it is touched, and kills who touches more than there is.
   constexpr std::uint64_t much = 64 << 20;

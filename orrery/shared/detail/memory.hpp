@@ -67,6 +67,8 @@ static_assert(sizeof(memory_head) <= memory_head::bytes);
 /// last of them lets go, so that a pointer into it stays good as long as its scope.
 class shared_memory {
  public:
+  /// Throws world_error if this machine has less memory than so many elements of `each` bytes.
+  static void require(std::uint64_t elements, std::uint64_t each, std::string_view label);
   /// New memory for `bytes` of elements; with a name if `for_others`. Throws std::bad_alloc,
   /// world_error.
   [[nodiscard]] static std::shared_ptr<shared_memory> make(std::uint64_t bytes, bool for_others,

@@ -180,6 +180,7 @@ void keep_object(const shared_description& about, std::shared_ptr<shared_memory>
 /// At the keeper of the first node of a domain: makes the memory.
 memory_name make_memory_here(shared_description about) {
   const std::uint32_t domain = domain_of(here_pe().id());
+  if (about.held_size != 0) shared_memory::require(domain_bytes(about, domain), about.held_size, about.label);
   auto memory = shared_memory::make(domain_bytes(about, domain), maps_memory(here_pe().owner().world()), about.label);
   const memory_name name = memory->name();
   memory->head().object.store(number_of(about.id));
@@ -357,10 +358,10 @@ bool one_domain() {
   return maps_memory(here_pe().owner().world()) ? w->machines() == 1 : here_pe().owner().world_nodes() == 1;
 }
 
-shared_id make_shared_object(layout how, std::string label) {
+shared_id make_shared_object(layout how, std::string label, std::uint32_t held_size) {
   const shared_id id{here_pe().id(), shared_directory::of_this_pe().new_number()};
   shared_directory::made m;
-  m.about = {id, std::move(label), std::move(how), {}};
+  m.about = {id, std::move(label), std::move(how), {}, held_size};
   for (const std::uint32_t p : m.about.how.pes) m.about.domains.push_back(domain_of(p));
   try {
     make_memories(m);

@@ -35,10 +35,11 @@ struct shared_description {
   std::string label;  ///< "shared vector made at mm2.cpp:12", for errors
   layout how;
   std::vector<std::uint32_t> domains;  ///< of each part: PEs of one domain share memory
+  std::uint32_t held_size = 0;  ///< that its owner holds for each element beside this memory
 
   template <class A>
   void serialize(A& a) {
-    a & id & label & how & domains;
+    a & id & label & how & domains & held_size;
   }
 };
 
@@ -78,7 +79,7 @@ struct shared_object {
 
 /// Makes an object: parks until its memory is there on all machines. Throws usage_error,
 /// std::bad_alloc, world_error, node_lost, stopped.
-[[nodiscard]] shared_id make_shared_object(layout how, std::string label);
+[[nodiscard]] shared_id make_shared_object(layout how, std::string label, std::uint32_t held_size);
 /// Ends it everywhere; parks. Memory that open scopes use stays until they end. `where`, such as
 /// "mm2.cpp:40", is told to who uses it later. Throws as find_unknown_object.
 void destroy_shared_object(const shared_id& id, std::string_view where);

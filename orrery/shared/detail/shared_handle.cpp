@@ -14,8 +14,9 @@
 namespace orrery::detail {
 
 shared_id make_shared(const char* what, std::uint64_t rows, std::uint64_t columns, std::uint32_t element_bytes,
-                      const distribution& how, std::span<const std::byte> value, const std::source_location& where) {
-  const shared_id id = make_shared_object(how.resolve(rows, columns, element_bytes), made_at(what, where));
+                      const distribution& how, std::span<const std::byte> value, const std::source_location& where,
+                      std::uint32_t held_size) {
+  const shared_id id = make_shared_object(how.resolve(rows, columns, element_bytes), made_at(what, where), held_size);
   if (!value.empty()) or_undo([&] { fill_object(id, value, {"fill", where}); }, [&] { destroy_shared(id, where); });
   return id;
 }

@@ -24,9 +24,11 @@ struct rectangle {
 };
 
 /// A shared object of this shape; parks. `value`: what all elements are to be; none: zero bytes.
+/// `held_size`: what an owner holds for each element beside it.
 [[nodiscard]] shared_id make_shared(const char* what, std::uint64_t rows, std::uint64_t columns,
                                     std::uint32_t element_bytes, const distribution& how,
-                                    std::span<const std::byte> value, const std::source_location& where);
+                                    std::span<const std::byte> value, const std::source_location& where,
+                                    std::uint32_t held_size = 0);
 /// Ends an object; parks.
 void destroy_shared(const shared_id& id, const std::source_location& where);
 /// Makes all elements `value`; parks.
