@@ -9,15 +9,18 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
+#include <numeric>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <unistd.h>
@@ -122,6 +125,32 @@ TEST(lost_homes, messages_follow_an_element_after_a_node_was_lost) {
     for (int k = 0; k < 100; ++k) post(a[0])->step();
     sleep_for(std::chrono::milliseconds(400));
     EXPECT_EQ(a[0]->count(), 100);
+  });
+}
+// A member of a section.
+struct Voter;
+ORRERY_PROCESS(Voter, vote);
+struct Voter : element<Voter> {
+  void vote(const section<Voter>& s, const result_target& t) { contribute(s, 1, sum, t); }
+};
+TEST(lost_homes, reductions_of_sections_end_when_elements_were_lost) {
+  const testing::leaks_expected of_the_lost_node;
+  in_simulation("machines=4,detect=100us,lose=3@20000us", [] {
+    const auto a = create_array<Voter>(range<std::int32_t>{8});
+    std::vector<std::int32_t> all(8);
+    std::iota(all.begin(), all.end(), 0);
+    const auto s = create_section(a, all, 1);
+    const auto vote = [&] {
+      auto [target, result] = expect_result<int>();
+      for (std::int32_t i = 0; i < 8; ++i) attempt([&] { post(a[i])->vote(s, target); });
+      return std::move(result);
+    };
+    EXPECT_EQ(vote().get(), 8);
+    auto [target, waits] = expect_result<int>();
+    for (std::int32_t i = 0; i < 7; ++i) post(a[i])->vote(s, target);  // one is missing
+    sleep_for(std::chrono::milliseconds(40));
+    EXPECT_THROW((void)waits.get(), node_lost);
+    for (int k = 0; k < 2; ++k) EXPECT_THROW((void)vote().get(), node_lost);
   });
 }
 // Takes its time to end, and looks at its array then.

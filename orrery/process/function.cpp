@@ -82,7 +82,7 @@ void begin_function(pe& self, slot& s, wire::unique_ptr<function_body> body) {
   self.make_runnable(s);
 }
 
-slot& receiving_slot(pe& self) {
+slot& receiving_slot(pe& self, bool takes) {
   self.require_process();
   slot& s = *self.active()->process;
   if (!s.is_function)
@@ -94,11 +94,22 @@ slot& receiving_slot(pe& self) {
             self.active()->method == nullptr
                 ? "a constructor or destructor"
                 : fmt::format("the method {}::{}", self.active()->method->class_name, self.active()->method->method)));
-  if (self.running()->in_guard) [[unlikely]]
+  if (takes && self.running()->in_guard) [[unlikely]]
     throw usage_error(errc::bad_argument, verbatim,
                       "receive: called in a guard, which looks at a message while the process receives: receive in the "
                       "function that the case calls");
   return s;
+}
+
+std::size_t messages_before(const slot& s, const scheduler::message* m) noexcept {
+  std::size_t n = 0;
+  for (const scheduler::message* at = s.last->next; at != m; at = at->next) ++n;
+  return n;
+}
+
+void refuse_message(pe& self, slot& s, scheduler::message* before, scheduler::message* m) {
+  unlink(self, s, before, m);
+  throw bad_message(errc::message_corrupt, "a message to a function, which has no tag");
 }
 
 void unlink(pe& self, slot& s, scheduler::message* before, scheduler::message* m) noexcept {

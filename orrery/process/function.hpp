@@ -180,9 +180,11 @@ template <class T>
 using message_handler = typed_handler<message_operation<T>, std::uint64_t, T>;
 
 /// The process function that calls; throws usage_error in a method.
-[[nodiscard]] slot& receiving_slot(pe& self);
+[[nodiscard]] slot& receiving_slot(pe& self, bool takes = true);
 /// Takes a message out of the mailbox. `before` is one that was there before it, as search gave it.
 void unlink(pe& self, slot& s, scheduler::message* before, scheduler::message* m) noexcept;
+/// Takes it out, and throws bad_message: it has no tag.
+[[noreturn]] void refuse_message(pe& self, slot& s, scheduler::message* before, scheduler::message* m);
 /// A message that is not what is waited for: throws `stopped` if it asks the function to end.
 void check_destroyed(pe& self, slot& s, scheduler::message* before, scheduler::message* m);
 
@@ -235,6 +237,8 @@ template <class T, class Guard = no_guard>
   scheduler::delivery d;
   d.load(self, *m);
   orrery::reader r({d.payload, d.payload_bytes});
+  if (d.payload_bytes < sizeof(std::uint64_t)) [[unlikely]]
+    refuse_message(self, s, before, m);
   if (const auto t = orrery::read<std::uint64_t>(r); tag != nullptr && t != *tag) return false;
   if constexpr (guarded) {
     try {

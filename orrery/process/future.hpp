@@ -70,8 +70,11 @@ struct future_state : future_state_base, typed_sink<T> {
       self.run_later(own);
       return;
     }
+    const struct dropped_at_end {
+      future_state& s;
+      ~dropped_at_end() { s.drop(); }
+    } end{own};  // also if the continuation throws
     std::exchange(own.continuation, nullptr)(self, own);
-    own.drop();
   }
 };
 

@@ -56,12 +56,15 @@ class guarding {
   scheduler::fiber& fiber_;
 };
 
+/// How many messages lie before this one.
+[[nodiscard]] std::size_t messages_before(const slot& s, const scheduler::message* m) noexcept;
+
 /// Takes the message if it is what the case is for. A guard may call and wait, and others put
-/// messages into the mailbox meanwhile. `changed`: one may lie before this one, and was not looked
-/// at.
+/// messages into the mailbox meanwhile. `place`: so many messages lay before this one. `changed`:
+/// an urgent one has come before it, and was not looked at.
 template <class T, class Guard, class F>
 bool take_for(pe& self, slot& s, scheduler::message* before, scheduler::message* m, message_case<T, Guard, F>& c,
-              bool& changed) {
+              std::size_t place, bool& changed) {
   if (m->head.handler != reinterpret_cast<std::uint64_t>(&message_handler<T>::instance)) return false;
   if constexpr (std::is_same_v<Guard, no_guard>) {
     return take_this<T>(self, s, before, m, nullptr, c.taken);
@@ -71,7 +74,7 @@ bool take_for(pe& self, slot& s, scheduler::message* before, scheduler::message*
       const guarding in(self);
       return c.guard(value);
     });
-    changed = !passed && s.charge != charge;
+    changed = !passed && s.charge != charge && messages_before(s, m) != place;
     return passed;
   }
 }
@@ -82,13 +85,16 @@ int take_any(pe& self, slot& s, Case&... cases) {
   int taken = -1;
   bool changed = true;
   while (std::exchange(changed, false)) {
+    std::size_t place = 0;
     s.search([&](scheduler::message* before, scheduler::message* m) {
       check_destroyed(self, s, before, m);
       int i = 0;
       return ([&] {
-        if (take_for(self, s, before, m, cases, changed)) return taken = i, true;
-        return ++i, changed;
-      }() || ...);
+               if (take_for(self, s, before, m, cases, place, changed)) return taken = i, true;
+               return ++i, changed;
+             }() ||
+              ...) ||
+             (++place, false);
     });
   }
   return taken;
@@ -176,7 +182,7 @@ auto receive(First first, More... more) {
 template <class T>
 [[nodiscard]] bool has_message() {
   detail::require_message<T>();
-  detail::slot& s = detail::receiving_slot(detail::here_pe());
+  detail::slot& s = detail::receiving_slot(detail::here_pe(), false);
   return s.search([](const scheduler::message*, const scheduler::message* m) {
     return m->head.handler == reinterpret_cast<std::uint64_t>(&detail::message_handler<T>::instance);
   });

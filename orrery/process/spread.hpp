@@ -139,15 +139,15 @@ class spread_handle {
   template <class V>
   friend spread_handle<V> spread(V value);
   explicit spread_handle(const detail::spread_name& n) noexcept : name_(n) {}
-  // SYNC: PEs of one node may share a handle; a PE that finds the present epoch there, written by
-  // know(), finds the pointer, and the object complete.
+  // SYNC: PEs of one node may share a handle. Acquire, with know(): a PE that finds the present
+  // epoch there finds a pointer of this run, and one that finds a pointer finds its object.
   [[nodiscard]] const T* known() const noexcept {
     if (std::atomic_ref(epoch_).load(std::memory_order_acquire) != detail::spread_epoch.load(std::memory_order_relaxed))
       return nullptr;
-    return std::atomic_ref<const T*>(here_).load(std::memory_order_relaxed);
+    return std::atomic_ref<const T*>(here_).load(std::memory_order_acquire);
   }
   void know(const T* v) const noexcept {
-    std::atomic_ref<const T*>(here_).store(v, std::memory_order_relaxed);
+    std::atomic_ref<const T*>(here_).store(v, std::memory_order_release);
     std::atomic_ref(epoch_).store(detail::spread_epoch.load(std::memory_order_relaxed), std::memory_order_release);
   }
 

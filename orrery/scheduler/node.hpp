@@ -223,6 +223,7 @@ class node {
     std::uint32_t to;  // the PE that reads it
   };
   std::unordered_map<std::uint64_t, block_use> blocks_;  // by offset
+  std::atomic<std::uint32_t> allocating_{0};  // threads that ask for one
   struct sender {
     // as it was when the first of its rings was opened: others can write the table of PEs
     std::uint32_t node;

@@ -184,15 +184,16 @@ std::byte* node::allocate_block(std::uint32_t from, std::uint32_t to, std::size_
     blocks_[offset] = {from, to};
     return nullptr;
   }
+  allocating_.fetch_add(1, std::memory_order_relaxed);
   auto block = beyond_limit ? world_->allocate_beyond(bytes) : world_->allocate(bytes);
+  const std::lock_guard lock(mutex_);
+  const bool others = allocating_.fetch_sub(1, std::memory_order_relaxed) != 1;
   if (!block) {
-    const std::lock_guard lock(mutex_);
-    // Those that are on their way come back.
-    if (block.error().code == transport::transport_errc::no_space && !blocks_.empty()) return nullptr;
+    // Those that are on their way come back, and what others have reserved, too.
+    if (block.error().code == transport::transport_errc::no_space && (others || !blocks_.empty())) return nullptr;
     throw_transport(block.error());
   }
   offset = block->offset;
-  const std::lock_guard lock(mutex_);
   blocks_[offset] = {from, to};
   return block->data;
 }

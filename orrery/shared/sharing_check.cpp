@@ -58,6 +58,9 @@ void judge_here(const judged_object& o, std::vector<access_record> records) {
   auto& referee = shared_directory::of_this_pe().referee;
   if (referee == nullptr) referee = wire::make_unique<sharing_referee>();
   referee->judge(o, std::move(records));
+  // Records may come when it has ended; this PE has made it.
+  const auto& d = shared_directory::of_this_pe();
+  if (o.id.maker == here_pe().id() && !d.has_made.contains(o.id)) referee->end(o.id);
 }
 
 void deliver_in_turn_here() { recorder_of_this_pe().deliver_in_turn(); }

@@ -187,9 +187,13 @@ void sharing() {
   auto doubled = all.then([](int n) { return 2 * n; });
   auto later = all.then([&](int) { return start(desk)->next(); });
   for (int i = 0; i < 2; ++i)
-    spawn_here([all] { check(!all.wait_for(std::chrono::milliseconds(1)), "there is nothing yet"); });
+    spawn_here([all, me] {
+      check(!all.wait_for(std::chrono::milliseconds(1)), "there is nothing yet");
+      send(me, 0);
+    });
   check(!all.ready() && !all.wait_for(std::chrono::milliseconds(1)), "there is nothing yet");
   await_asked(desk, 1);
+  for (int i = 0; i < 2; ++i) check(receive<int>() == 0, "both have given up");
   desk->put(10);
   int sum = 0;
   for (int i = 0; i < 5; ++i) sum += receive<int>();
@@ -428,8 +432,7 @@ void ends() {
 void shared_ends() {
   const auto desk = spawn<Desk>(pe(world_pes() - 1));
   const shared_future<std::unique_ptr<std::string>> text(start(desk)->text());
-  promise<int> p;
-  const shared_future<int> n(p.get_future());
+  const shared_future<int> n(start(desk)->next());
   int begun = 0;
   const auto waits = [&begun](auto get) {
     spawn_here([&begun, get] {

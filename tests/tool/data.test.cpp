@@ -173,7 +173,9 @@ TEST(orrery_data, a_wrong_word_ends_with_2_and_what_fails_with_1) {
   write_text(folder / "in.raw", "8 bytes.");
   expect_good("create " + folder / "x --shape 8,8,8");
   for (const std::string& wrong :
-       {"create " + folder / "y --shape 8,8,8 --type int8", "copy " + folder / "x " + folder / "y --type int8",
+       {"create " + folder / "y --shape 0,8,8", "create " + folder / "y --shape 8,8,8 --pages 0,8,8",
+        "copy " + folder / "x " + folder / "y --pages 8,0,8", "copy " + folder / "x " + folder / "y --memory +0100M",
+        "create " + folder / "y --shape 8,8,8 --type int8", "copy " + folder / "x " + folder / "y --type int8",
         "copy " + folder / "x " + folder / "y --map square", "read " + folder / "x --box 1",
         "read " + folder / "x --box a,:,:", "read " + folder / "x --box 9,:,:",
         "import " + folder / "in.raw " + folder / "y", "export " + folder / "x " + folder / "out.npy --dataset /a"})

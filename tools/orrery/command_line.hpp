@@ -18,6 +18,8 @@ namespace orrery::tool {
 /// begins with the last one: it would take -1B for the largest size, and 0100 and 0x40 for 64.
 inline std::string decimal_size(std::string text) {
   if (text.starts_with('-')) throw CLI::ValidationError(text + " is negative");
+  if (!text.empty() && !std::string_view("0123456789").contains(text[0]))
+    throw CLI::ValidationError(text + " is no size: 256M");
   if (text.size() > 1 && text[0] == '0' && std::string_view("0123456789xX").contains(text[1]))
     throw CLI::ValidationError(text + ": sizes are decimal and do not begin with 0");
   return text;

@@ -30,7 +30,8 @@ using nlohmann::ordered_json;
 constexpr std::size_t block_bytes = 32 << 20;  // and as much again for the pages of it that are on their way
 
 index3 three(const std::vector<std::int64_t>& sides) {
-  if (sides.size() != 3) throw command_error("a shape has three sides: 512,512,512");
+  if (sides.size() != 3 || std::ranges::any_of(sides, [](std::int64_t n) { return n <= 0; }))
+    throw command_error("a shape has three sides above 0: 512,512,512");
   return {sides[0], sides[1], sides[2]};
 }
 

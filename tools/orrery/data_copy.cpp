@@ -25,7 +25,11 @@ copy_task task_for(const data_request& r) {
       throw command_error(fmt::format("there is no type '{}': float32, float64, complex64, complex128", r.type));
     t.type = *type;
   }
-  if (!r.copy_pages.empty()) t.page_shape = {r.copy_pages[0], r.copy_pages[1], r.copy_pages[2]};
+  if (!r.copy_pages.empty()) {
+    if (std::ranges::any_of(r.copy_pages, [](std::int64_t n) { return n <= 0; }))
+      throw command_error("--pages: pages have three sides above 0");
+    t.page_shape = {r.copy_pages[0], r.copy_pages[1], r.copy_pages[2]};
+  }
   t.checksums = t.input.checksums;
   constexpr std::uint64_t usual = std::uint64_t{256} << 20;
   t.memory = r.memory != 0 ? r.memory : usual;

@@ -281,11 +281,13 @@ int use_in_time(const list_request& r) {
                                               detail::why_silent(n, root.address().pe), r.timeout));
   if (r.action == "load" || r.action == "range") return use(r);
   if (const auto code = take_before(deadline, start_use(r))) return *code;
-  throw timeout_error(verbatim, fmt::format("{}: the service with its root on {} {} (--timeout={}){}", r.name, pe,
-                                            detail::why_silent(n, root.address().pe), r.timeout,
-                                            r.action == "insert" || r.action == "erase"
-                                                ? fmt::format("; '{}' may be done later", r.action)
-                                                : ""));
+  throw timeout_error(
+      verbatim,
+      fmt::format(
+          "{}: a part of this service has not answered; is a node stopped ('orrery ls "
+          "{}'), or does a method compute for long ('orrery top {}')? (--timeout={}){}",
+          r.name, r.world, r.world, r.timeout,
+          r.action == "insert" || r.action == "erase" ? fmt::format("; '{}' may be done later", r.action) : ""));
 }
 
 }  // namespace

@@ -273,19 +273,26 @@ void array_core::fail_reductions() noexcept {
 // Some elements were lost: reductions do not end, and callers that wait for a result are told.
 // Other targets were reported with the loss.
 void array_core::fail_lost_reductions() noexcept {
-  for (const open_reduction& r : std::exchange(records_->open, {}))
-    if (r.target != nullptr && r.target->what == reduction_target::kind::call)
-      answer_error(self_, r.target->call, &reduction_result,
-                   make_error(errc::node_lost, fmt::format("a reduction of {}: elements were lost", about_.name)));
+  for (const open_reduction& r : std::exchange(records_->open, {})) answer_lost(self_, about_.name, r.target.get());
+}
+
+void answer_lost(pe& self, const std::string& name, const reduction_target* target) noexcept {
+  if (target != nullptr && target->what == reduction_target::kind::call)
+    answer_error(self, target->call, &reduction_result,
+                 make_error(errc::node_lost, fmt::format("a reduction of {}: elements were lost", name)));
+}
+
+void report_lost(pe& self, const std::string& name, const open_reduction& r) noexcept {
+  if (r.contributions != 0)
+    self.failures().report(fmt::format("reduction {} of {}", r.number, name),
+                           make_error(errc::node_lost, "some elements were lost before they contributed"));
 }
 
 void array_core::pes_lost() noexcept {
   lossy_ = true;
-  for (const open_reduction& r : records_->open)
-    if (r.contributions != 0)
-      self_.failures().report(fmt::format("reduction {} of {}", r.number, about_.name),
-                              make_error(errc::node_lost, "some elements were lost before they contributed"));
+  for (const open_reduction& r : records_->open) report_lost(self_, about_.name, r);
   fail_lost_reductions();
+  for (const auto& [id, s] : records_->sections) s->elements_lost(about_.name);
   const std::vector<cell_base*> here = cells_;
   for (const cell_base* c : here)
     if (c->sections != nullptr)

@@ -52,6 +52,10 @@ void add_up(open_reduction& r, wire::unique_ptr<accumulator> value, std::excepti
 /// A reduction will never be over, as what it was over was destroyed: who waits for its result is
 /// told.
 void fail_unfinished(pe& self, const std::string& what, const reduction_target* target) noexcept;
+/// Elements were lost before a reduction was over: who waits for its result is told.
+void answer_lost(pe& self, const std::string& what, const reduction_target* target) noexcept;
+/// The same, for those who do not wait: a line, if contributions have come.
+void report_lost(pe& self, const std::string& what, const open_reduction& r) noexcept;
 /// The result goes where it has to.
 void deliver_reduction(pe& self, const accumulator* value, const reduction_target* target,
                        std::exception_ptr error) noexcept;

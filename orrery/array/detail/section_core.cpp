@@ -22,6 +22,8 @@ struct end_of_child {
   std::uint32_t after = 0;
 };
 
+std::string name_of_section(const std::string& array) { return "a section of " + array; }
+
 section_core* section_of(pe& self, std::uint32_t array, std::uint64_t id) noexcept {
   const array_core* part = array_directory::of(self).find(array);
   return part != nullptr ? part->find_section(id) : nullptr;
@@ -68,6 +70,15 @@ section_core::section_core(pe& self, description s, std::size_t members)
   part->add_section(about_.id, *this);
 }
 
+void section_core::elements_lost(const std::string& array) noexcept {
+  for (const open_reduction& r : open_) report_lost(self_, name_of_section(array), r);
+  fail_lost_reductions(array);
+}
+
+void section_core::fail_lost_reductions(const std::string& array) noexcept {
+  for (const open_reduction& r : std::exchange(open_, {})) answer_lost(self_, name_of_section(array), r.target.get());
+}
+
 section_core::~section_core() {
   array_core* part = array_directory::of(self_).find(about_.array);
   if (part == nullptr) return;
@@ -77,7 +88,7 @@ section_core::~section_core() {
 
 void section_core::fail_reductions(const std::string& array) noexcept {
   for (const open_reduction& r : std::exchange(open_, {}))
-    fail_unfinished(self_, "a section of " + array, r.target.get());
+    fail_unfinished(self_, name_of_section(array), r.target.get());
 }
 
 open_reduction& section_core::open(std::uint32_t number) {
@@ -109,6 +120,9 @@ void section_core::receive(const partial_result& p, wire::unique_ptr<accumulator
     c->done = p.number;
     --r.children_left;
   }
+  const array_core* const part = array_directory::of(self_).find(about_.array);
+  if (part != nullptr && part->lossy()) [[unlikely]]
+    fail_lost_reductions(part->about().name);
   pass_on();
 }
 
@@ -251,6 +265,10 @@ void contribute_to(cell_base& c, std::uint64_t section, wire::unique_ptr<accumul
   p.contributions = 1;
   p.has_target = true;
   pe& self = c.part->self();
+  if (c.part->lossy()) [[unlikely]] {  // the agent may be lost that would say so
+    answer_lost(self, name_of_section(c.part->about().name), &target);
+    return;
+  }
   section_core* const here = m.home == self.id() ? c.part->find_section(section) : nullptr;
   if (here == nullptr) {
     send_partial(self, m.home, c.part->id(), p, value.get(), &target);

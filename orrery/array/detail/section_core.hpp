@@ -53,6 +53,8 @@ class section_core {
   /// Nobody below that child will contribute to what comes after that reduction.
   void child_ended(std::uint32_t pe, std::uint32_t after);
   [[nodiscard]] std::size_t open_reductions() const noexcept { return open_.size(); }
+  /// Elements of the array were lost: those that are not over fail, and later ones.
+  void elements_lost(const std::string& array) noexcept;
   /// Those that are not over never will be.
   void fail_reductions(const std::string& array) noexcept;
   /// Lines on its reductions that are not over.
@@ -73,6 +75,7 @@ class section_core {
   [[nodiscard]] open_reduction& open(std::uint32_t number);
   [[nodiscard]] std::uint64_t expected(std::uint32_t number) const noexcept;
   void pass_on();
+  void fail_lost_reductions(const std::string& array) noexcept;
   void tell_end();
 
   description about_;

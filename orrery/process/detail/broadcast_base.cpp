@@ -130,7 +130,11 @@ void broadcast_base::one_done(pe& self) noexcept {
   if (ends_part) {
     part->ending = true;
     // A member of a reentrant class may wait in a collective, whose part ends before it.
-    part->broken(part->number(), std::make_exception_ptr(process_gone(verbatim, "the group was destroyed")));
+    if (part->arrivals() != nullptr) try {
+        part->broken(part->number(), std::make_exception_ptr(process_gone(verbatim, "the group was destroyed")));
+      } catch (const std::exception&) {  // no memory
+        part->broken(part->number(), std::current_exception());
+      }
   }
   if (failed != group_data::none || part->last_failure.method != nullptr) [[unlikely]]
     note_failure();

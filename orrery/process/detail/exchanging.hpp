@@ -133,7 +133,13 @@ struct all_reducer {
       return gets_it ? all : nothing;
     };
     // Members here go on last: what they send then comes after the result.
-    for (std::size_t i = 1; i < group.data().parts.size(); ++i) send_down(group.data().parts[i].at, of_part(i), root);
+    try {
+      for (std::size_t i = 1; i < group.data().parts.size(); ++i) send_down(group.data().parts[i].at, of_part(i), root);
+    } catch (...) {
+      if (group_part* const here = find_part(self, own.slot, own.generation))
+        here->broken_everywhere(std::current_exception());
+      return;
+    }
     group_part* const here = find_part(self, own.slot, own.generation);
     if (here != nullptr && here->number() == number && here->current() == &what) finish(*here, of_part(0), root);
   }
@@ -152,7 +158,8 @@ struct all_reducer {
       } catch (...) {
         send(failed(std::current_exception()));
       }
-    } catch (...) {  // NOLINT(bugprone-empty-catch): its node is lost, or the program ends
+    } catch (const node_lost&) {
+    } catch (const stopped&) {  // the program ends
     }
   }
   static void finish(group_part& part, const part_result<V>& r, std::uint64_t root) {

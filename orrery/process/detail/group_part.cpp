@@ -149,8 +149,7 @@ void part_disagrees(std::uint32_t index, std::uint32_t generation, std::uint64_t
 
 void part_failed(std::uint32_t index, std::uint32_t generation, std::uint64_t number, const wire_exception& why,
                  std::uint32_t at_pe) {
-  if (group_part* p = find_part(here_pe(), index, generation))
-    p->broken(number, decode_exception(why, {"(group)", "a collective", at_pe}));
+  if (group_part* p = find_part(here_pe(), index, generation)) p->hear_of_failure(number, why, at_pe);
 }
 
 void part_broken(std::uint32_t index, std::uint32_t generation, std::uint64_t number, std::uint32_t rank) {
@@ -219,11 +218,26 @@ void group_part::disagree(std::uint64_t number, const collective& one, const col
 }
 
 void group_part::broken_everywhere(const std::exception_ptr& why) noexcept {
-  const std::uint64_t number = completed_;
-  broken(number, why);
-  const wire_exception form = encode_exception(why);
-  for (const auto& p : group_.data().parts)
-    if (p.at != at_) tell_part<&part_failed>(self_, p.at, number, form, at_.pe);
+  if (broken_ != nullptr && broken_from_ <= completed_) return;
+  broken(completed_, why);
+  tell_failure(completed_, encode_exception(why), at_.pe);
+}
+
+void group_part::hear_of_failure(std::uint64_t number, const wire_exception& why, std::uint32_t at_pe) noexcept {
+  if (broken_ != nullptr && broken_from_ <= number) return;
+  try {
+    broken(number, decode_exception(why, {"(group)", "a collective", at_pe}));
+  } catch (const std::exception&) {
+    broken(number, std::current_exception());
+  }
+  tell_failure(number, why, at_pe);
+}
+
+// As hear_of_end does: all parts may have failed.
+void group_part::tell_failure(std::uint64_t number, const wire_exception& why, std::uint32_t at_pe) noexcept {
+  const group_data& d = group_.data();
+  for (std::size_t step = 1; step < d.parts.size(); step *= 2)
+    tell_part<&part_failed>(self_, d.parts[(index_ + step) % d.parts.size()].at, number, why, at_pe);
 }
 
 void group_part::barrier_message(std::uint32_t round, std::uint64_t number) {

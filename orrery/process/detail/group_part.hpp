@@ -11,6 +11,10 @@
 #include <string>
 #include <vector>
 
+namespace orrery {
+struct wire_exception;
+}
+
 namespace orrery::detail {
 
 class group_part;
@@ -112,6 +116,8 @@ class group_part final : public scheduler::wait_watcher {
   /// This part cannot do its share in the present collective: that and later ones fail at all
   /// parts.
   void broken_everywhere(const std::exception_ptr& why) noexcept;
+  /// The same of another part, which is on that PE.
+  void hear_of_failure(std::uint64_t number, const wire_exception& why, std::uint32_t at_pe) noexcept;
   /// From now on the ends of all members are noticed, on all PEs: each part watches those of its
   /// PE. (Members that spawn_group has made of a class with the base `member` tell it themselves.)
   /// Throws std::bad_alloc.
@@ -133,6 +139,7 @@ class group_part final : public scheduler::wait_watcher {
   bool ending = false;  ///< the part ends when there are none any more
 
  private:
+  void tell_failure(std::uint64_t number, const wire_exception& why, std::uint32_t at_pe) noexcept;
   /// The key of happens_before::give for a collective. Some may be one ahead, and others still
   /// leave the one before.
   [[nodiscard]] const void* order_of(std::uint64_t number) const noexcept {

@@ -153,6 +153,8 @@ void mpi_carrier::suspect(std::uint32_t node, std::string_view how, bool silent)
 
 void mpi_carrier::refuse(peer& from, const fault& why) {
   from.damaged = true;
+  for (const arrival& a : arrivals_)  // it does not begin any more
+    if (a.node == from.node && !a.offset) slow_memory_.forget(a.number);
   suspect(from.node, fmt::format("has sent node {} {}", map_.own(), why));
 }
 

@@ -30,16 +30,20 @@ class slow_memory {
   slow_memory& operator=(const slow_memory&) = delete;
   ~slow_memory() {
     wanted_by_.reset();
-    if (memory_.valid()) memory_.wait();
-    (void)is_busy();
+    while (is_busy()) memory_.wait();
   }
 
-  /// Some memory is being waited for.
+  /// Some memory is being waited for, or goes back, which may take as long.
   [[nodiscard]] bool is_busy() {
     if (!memory_.valid()) return false;
     if (wanted_by_ || memory_.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return true;
-    if (const auto unwanted = memory_.get()) release_(unwanted->offset);
-    return false;
+    const auto unwanted = memory_.get();
+    if (!unwanted) return false;
+    memory_ = std::async(std::launch::async, [this, offset = unwanted->offset] {
+      release_(offset);
+      return result<world::memory_block>(std::unexpected(transport_error{}));
+    });
+    return true;
   }
   /// Memory for block number `who`; nothing while it is on its way. Ask again.
   [[nodiscard]] std::optional<result<world::memory_block>> get(std::uint64_t who, std::uint64_t bytes) {

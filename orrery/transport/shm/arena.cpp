@@ -19,6 +19,8 @@ using internal::fail;
 namespace {
 
 constexpr std::uint64_t page = std::uint64_t{1} << arena::min_order;
+// The system takes some 30 ms for so many bytes: others wait.
+constexpr std::uint64_t much = std::uint64_t{64} << 20;
 
 // Memory for small blocks is asked for in pieces of this order: a system call costs as much as its
 // pages.
@@ -132,19 +134,16 @@ result<arena::block> arena::find(guard& lock, std::uint32_t pages, bool beyond) 
 bool arena::release(std::uint64_t offset) {
   if (offset % page != 0 || offset >= memory_.size()) return false;
   guard lock{mutex_};
-  place& p = at(offset);
+  const place p = at(offset);
   if (p.state != use::taken) return false;
-  p.state = use::idle;
-  p.clean = false;
+  const std::uint64_t bytes = p.pages * page;
+  in_use_ -= bytes;
+  if (p.beyond) beyond_ -= bytes;
+  // Memory beyond the limit goes back, unless it has room within it now.
+  if (p.beyond && in_use_ + idle_bytes_ + making_ + bytes > bound() && discard(lock, offset)) return true;
+  set(offset, p.pages, p.order, use::idle, false);
   idle_[p.order].push_back(offset);
-  in_use_ -= p.pages * page;
-  idle_bytes_ += p.pages * page;
-  if (p.beyond) {
-    p.beyond = false;
-    beyond_ -= p.pages * page;
-    while (in_use_ + idle_bytes_ + making_ > bound() && discard_coldest(lock)) {
-    }
-  }
+  idle_bytes_ += bytes;
   return true;
 }
 
@@ -259,9 +258,7 @@ result<void> arena::back(guard& lock, const place& from, std::uint64_t offset, s
   beyond_ += beyond;
   result<void> backed;
   do {
-    lock.unlock();
-    backed = memory_.back(offset + from.pages * page, bytes);
-    lock.lock();
+    without(lock, bytes, [&] { backed = memory_.back(offset + from.pages * page, bytes); });
   } while (!backed && discard_coldest(lock));  // the system may do with what was idle
   making_ -= to * page;
   beyond_ -= beyond;
@@ -270,9 +267,48 @@ result<void> arena::back(guard& lock, const place& from, std::uint64_t offset, s
 
 bool arena::make_room(guard& lock, std::uint64_t bytes) {
   while (bytes > bound() - std::min(bound(), used())) {
-    if (!discard_coldest(lock)) return false;
+    if (giving_ != 0 && bytes <= bound() - std::min(bound(), used() - giving_)) {
+      given_back_.wait(lock);
+    } else if (!discard_coldest(lock)) {
+      return false;
+    }
   }
   return true;
+}
+
+// Lets others go on while the system works on many bytes. Two threads that do that at once would
+// take from each other what the system has left for one of them.
+template <class F>
+void arena::without(guard& lock, std::uint64_t bytes, F work) {
+  if (bytes <= much) {
+    work();
+    return;
+  }
+  lock.unlock();
+  {
+    const std::scoped_lock one{large_};
+    work();
+  }
+  lock.lock();
+}
+
+// Gives the memory of a place back that is in no list. False: the system does not take it, and the
+// place is idle, still in no list.
+bool arena::discard(guard& lock, std::uint64_t offset) {
+  const place p = at(offset);
+  const std::uint64_t bytes = p.pages * page;
+  giving_ += bytes;
+  set(offset, p.pages, p.order, use::giving, p.clean);
+  bool given = false;
+  without(lock, bytes, [&] { given = memory_.discard(offset, bytes); });
+  giving_ -= bytes;
+  if (given) {
+    make_vacant(offset, p.order);
+  } else {
+    set(offset, p.pages, p.order, use::idle, p.clean);
+  }
+  given_back_.notify_all();
+  return given;
 }
 
 // Takes from the largest order that has any: few system calls give much. Where none has, but other
@@ -282,25 +318,13 @@ bool arena::discard_coldest(guard& lock) {
     auto& places = idle_[order];
     if (places.empty()) continue;
     const std::uint64_t offset = places.front();
-    const place p = at(offset);
-    const std::uint64_t bytes = p.pages * page;
+    const std::uint64_t bytes = at(offset).pages * page;
     places.erase(places.begin());
     idle_bytes_ -= bytes;
-    giving_ += bytes;
-    set(offset, p.pages, order, use::giving, p.clean);
-    lock.unlock();
-    const bool given = memory_.discard(offset, bytes);
-    lock.lock();
-    giving_ -= bytes;
-    if (given) {
-      make_vacant(offset, order);
-    } else {
-      set(offset, p.pages, order, use::idle, p.clean);
-      places.insert(places.begin(), offset);
-      idle_bytes_ += bytes;
-    }
-    given_back_.notify_all();
-    return given;
+    if (discard(lock, offset)) return true;
+    places.insert(places.begin(), offset);
+    idle_bytes_ += bytes;
+    return false;
   }
   if (giving_ == 0) return false;
   given_back_.wait(lock);

@@ -28,9 +28,9 @@ namespace orrery::transport {
 // reached or by trim().
 //
 // The system takes seconds to make some GiB of memory, or to take them back. Nobody holds the mutex
-// meanwhile: a carrier that waited for it would give no sign of life. A place on which the system
-// works is neither free nor in use; the thread that has asked for it is the only one that looks at
-// it.
+// while it works on more than 64 MiB: a carrier that waited for it would give no sign of life. A
+// place on which the system works is neither free nor in use; the thread that has asked for it is
+// the only one that looks at it.
 //
 // Ownership: lives as long as the segment, which it does not own. All calls are thread-safe; none
 // parks its fiber. A thread that finds no room waits for memory that another thread gives back. A
@@ -125,6 +125,9 @@ class arena {
   [[nodiscard]] bool take_vacant(unsigned order, std::uint64_t& offset);
   void make_vacant(std::uint64_t offset, unsigned order);
   bool make_room(guard& lock, std::uint64_t bytes);
+  template <class F>
+  void without(guard& lock, std::uint64_t bytes, F work);
+  [[nodiscard]] bool discard(guard& lock, std::uint64_t offset);
   bool discard_coldest(guard& lock);
   void set(std::uint64_t offset, std::uint32_t pages, unsigned order, use state, bool clean) noexcept;
   block hand_out(std::uint64_t offset, unsigned order, std::uint32_t pages, bool clean, bool beyond) noexcept;
@@ -140,6 +143,7 @@ class arena {
   std::uint64_t making_ = 0;  // bytes of places on which the system works
   std::uint64_t giving_ = 0;
   std::condition_variable given_back_;
+  std::mutex large_;  // held while the system works on much, without the other one
   wire::unique_ptr<place[], free_delete> places_;  // one for each page, touched lazily
   std::array<std::vector<std::uint64_t>, orders> idle_;  // the hottest is the last
   std::array<std::set<std::uint64_t>, orders> vacant_;

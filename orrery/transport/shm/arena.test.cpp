@@ -238,6 +238,7 @@ struct held_thread {
     return holds;
   }
   void end() { thread_.join(); }
+  ~held_thread() { call.let_go(); }  // also where the test fails before
 
   testing::held_system_call call;
 
@@ -248,21 +249,21 @@ struct held_thread {
 
 TEST_F(arena_test, serves_others_while_the_system_makes_memory_for_one) {
   for (const int error : {0, ENOSPC}) {
-    arena_of a{64 * mib};
-    const auto idle = take(a.blocks.allocate(mib));
-    const auto used = take(a.blocks.allocate(2 * mib));
+    arena_of a{512 * mib};
+    const auto idle = take(a.blocks.allocate(8 * mib));
+    const auto used = take(a.blocks.allocate(16 * mib));
     EXPECT_TRUE(a.blocks.release(idle.offset));
     std::optional<result<arena::block>> made;
-    held_thread t{[&] { made.emplace(a.blocks.allocate(16 * mib)); }};
+    held_thread t{[&] { made.emplace(a.blocks.allocate(128 * mib)); }};
     if (!t.begins()) {
       t.end();
       GTEST_SKIP() << "this system lets nobody hold calls";
     }
     EXPECT_TRUE(a.blocks.consistent());
-    EXPECT_EQ(a.blocks.stats().in_use, 2 * mib);
-    EXPECT_EQ(take(a.blocks.allocate(mib)).offset, idle.offset);
-    const auto more = take(a.blocks.allocate_beyond(4 * mib));
-    expect_error(a.blocks.allocate(48 * mib), transport_errc::no_space, {});  // it is reserved
+    EXPECT_EQ(a.blocks.stats().in_use, 16 * mib);
+    EXPECT_EQ(take(a.blocks.allocate(8 * mib)).offset, idle.offset);
+    const auto more = take(a.blocks.allocate_beyond(32 * mib));
+    expect_error(a.blocks.allocate(384 * mib), transport_errc::no_space, {});  // it is reserved
     EXPECT_TRUE(a.blocks.consistent());
     t.call.go_on(error);
     t.end();
@@ -271,11 +272,11 @@ TEST_F(arena_test, serves_others_while_the_system_makes_memory_for_one) {
       const auto b = take(std::move(*made));
       EXPECT_TRUE(b.zeroed);
       EXPECT_NE(b.offset, more.offset);
-      EXPECT_EQ(a.blocks.stats().in_use, 23 * mib);
+      EXPECT_EQ(a.blocks.stats().in_use, 184 * mib);
     } else {
       expect_error(*made, transport_errc::no_space, {});
-      EXPECT_EQ(a.blocks.stats().in_use, 7 * mib);
-      EXPECT_EQ(take(a.blocks.allocate(48 * mib)).bytes, 48 * mib);
+      EXPECT_EQ(a.blocks.stats().in_use, 56 * mib);
+      EXPECT_EQ(take(a.blocks.allocate(384 * mib)).bytes, 384 * mib);
     }
     EXPECT_TRUE(a.blocks.release(used.offset));
     EXPECT_TRUE(a.blocks.consistent());
@@ -283,8 +284,8 @@ TEST_F(arena_test, serves_others_while_the_system_makes_memory_for_one) {
 }
 
 TEST_F(arena_test, serves_others_while_the_system_takes_memory_back) {
-  arena_of a{32 * mib};
-  const auto idle = take(a.blocks.allocate(16 * mib));
+  arena_of a{256 * mib};
+  const auto idle = take(a.blocks.allocate(128 * mib));
   EXPECT_TRUE(a.blocks.release(idle.offset));
   held_thread t{[&] { a.blocks.trim(); }};
   if (!t.begins()) {
@@ -293,18 +294,18 @@ TEST_F(arena_test, serves_others_while_the_system_takes_memory_back) {
   }
   EXPECT_TRUE(a.blocks.consistent());
   EXPECT_FALSE(a.blocks.release(idle.offset));
-  const auto other_block = take(a.blocks.allocate(16 * mib));
+  const auto other_block = take(a.blocks.allocate(64 * mib));
   EXPECT_NE(other_block.offset, idle.offset);
-  (void)take(a.blocks.allocate_beyond(8 * mib));
+  (void)take(a.blocks.allocate_beyond(32 * mib));
   // There is room for it when that memory has gone, whether it waits for that or comes later.
   std::optional<result<arena::block>> last;
-  std::jthread waits{[&] { last.emplace(a.blocks.allocate(16 * mib)); }};
+  std::jthread waits{[&] { last.emplace(a.blocks.allocate(128 * mib)); }};
   t.call.go_on();
   t.end();
   waits.join();
   ASSERT_TRUE(last);
   EXPECT_TRUE(*last);
-  EXPECT_EQ(a.blocks.stats().in_use, 40 * mib);
+  EXPECT_EQ(a.blocks.stats().in_use, 224 * mib);
   EXPECT_TRUE(a.blocks.consistent());
 }
 

@@ -24,6 +24,7 @@
 #include <gtest/gtest.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -137,6 +138,8 @@ class held_system_call {
   }
   /// On another thread: returns when such a call has begun.
   void wait_for_call() {
+    pollfd call{listener_.get(), POLLIN, 0};
+    ASSERT_EQ(::poll(&call, 1, 60'000), 1) << "there was no such call";
     seccomp_notif begun{};
     ASSERT_EQ(::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_RECV, &begun), 0);
     id_ = begun.id;
@@ -149,6 +152,8 @@ class held_system_call {
     answer.flags = error == 0 ? SECCOMP_USER_NOTIF_FLAG_CONTINUE : 0;
     ASSERT_EQ(::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_SEND, &answer), 0);
   }
+  /// Calls are not held any more; one that is held fails.
+  void let_go() { listener_ = {}; }
 
  private:
   unique_fd listener_;
