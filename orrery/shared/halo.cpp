@@ -66,6 +66,7 @@ struct halo_scope::copies {
   std::vector<repeat> repeats;
   scope_guard guard;  // of what is shown in place
   watched_access watch;
+  watched_access copied;  // of what has room beside that, and is read when the scope begins
 
   /// The runs of columns, without those that repeat others.
   std::vector<stretch> columns_of(std::int64_t first, std::int64_t count) {
@@ -119,6 +120,7 @@ halo_scope::halo_scope(const halo_request& r) : copies_(wire::make_unique<copies
   copies_->object = o;
   copies_->watch.begin(o, access_kind::read, r.where, "halo_cache");
   if (r.width <= l.halo && l.halo != 0) {
+    copies_->copied.begin(o, access_kind::read, r.where, "halo_cache");
     begin_in_place(o, r);
   } else {
     begin_copy(o);
@@ -159,8 +161,9 @@ void halo_scope::begin_in_place(const std::shared_ptr<const shared_object>& o, c
                           first_of(own_columns_) + own_columns_.size());
   for (const halo_run& d : down)
     for (const halo_run& a : across) {
-      if (copies_->watch)
-        for (std::uint64_t i = 0; i < d.at.count; ++i) copies_->watch.add(d.at.first + i, a.at.first, a.at.count);
+      watched_access& watch = d.own && a.own ? copies_->watch : copies_->copied;
+      if (watch)
+        for (std::uint64_t i = 0; i < d.at.count; ++i) watch.add(d.at.first + i, a.at.first, a.at.count);
       if (d.own && a.own) continue;
       read(d.at.first, d.at.count, a.at.first, a.at.count, d.at.at, a.at.at);
     }
@@ -186,11 +189,13 @@ void halo_scope::ready() {
     for (std::int64_t i = 0; i < rows_; ++i, row += pitch)
       for (const copies::repeat& r : copies_->repeats) std::memcpy(row + r.to, row + r.from, r.bytes);
   }
+  copies_->copied.end();
   if (!copies_->memory.empty()) copies_->watch.end();
 }
 
 void halo_scope::close() {
   first_ = nullptr;
+  copies_->copied.end();
   copies_->watch.end();
   copies_->guard.end();
   copies_ = wire::make_unique<copies>();

@@ -53,6 +53,29 @@ TEST(sharing_check, an_old_object_is_checked_after_many_that_were_destroyed) {
   });
 }
 
+/// The second member writes a row that the first one's halo has copied, or one that it shows.
+void write_a_row(team_member& t, shared_matrix<long> m, std::uint64_t row) {
+  if (t.rank() == 0) {
+    with(halo_cache(m, t, 1), [&](auto&) {
+      t.barrier();
+      t.barrier();
+    });
+  } else {
+    t.barrier();
+    m[row, 0] = 1;
+    t.barrier();
+  }
+}
+TEST(sharing_check, a_halo_views_only_what_it_shows_in_place) {
+  in_world(checked(2), [] {
+    const shared_matrix<long> m(4, 3, distribution::block().with_halo(1));
+    spmd<&write_a_row>(team(), m, std::uint64_t{2});
+    expect_none(sharing_mistakes());
+    spmd<&write_a_row>(team(), m, std::uint64_t{1});
+    EXPECT_EQ(sharing_mistakes().size(), 1U);
+  });
+}
+
 TEST(sharing_check, parts_of_absurd_size_are_refused_at_once) {
   in_world(checked(1), [] {
     const shared_vector<long> a(8, distribution::block());
