@@ -245,6 +245,26 @@ TEST_P(shared_scopes, a_write_of_what_is_viewed_names_both_places) {
   });
 }
 
+int releases_refused(shared_vector<int> v, int times) {
+  int refused = 0;
+  for (int i = 0; i < times; ++i) try {
+      with(release(v), [](auto&) {});
+    } catch (const usage_error&) {
+      ++refused;
+    }
+  return refused;
+}
+TEST_P(shared_scopes, one_that_is_refused_is_seen_by_no_other) {
+  in_each([] {
+    const shared_vector<int> v(6, distribution::on(here()));
+    with(read_view(v), [&](auto&) {
+      auto refused = start_call<&releases_refused>(pe(world_pes() - 1), v, 2000);
+      for (int i = 0; i < 2000; ++i) EXPECT_NO_THROW(with(read_view(v), [](auto&) {}));
+      (void)refused.get();  // all, where memory is shared
+    });
+  });
+}
+
 TEST_P(shared_scopes, what_a_view_refuses_is_not_done_later) {
   in_each([] {
     const shared_vector<long> v(100, distribution::cyclic());

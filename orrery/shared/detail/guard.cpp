@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -156,6 +157,15 @@ bool is_open(const memory_head& h, scope_guard::kind k) {
   return false;
 }
 
+/// Where a scope of the other kind is open that has elements of the rectangle, if there is one.
+std::optional<std::string> other_scope(const memory_head& h, scope_guard::kind k, const scope_guard::rectangle& r) {
+  const bool views = k == scope_guard::kind::view;
+  const auto other = views ? scope_guard::kind::write : scope_guard::kind::view;
+  if (is_open(h, other)) return read_text(views ? h.written_at : h.viewed_at);
+  if (const memory_head::part_scope* const part = is_listed(h, other, r)) return read_text(part->at);
+  return std::nullopt;
+}
+
 }  // namespace
 
 void scope_guard::begin(std::shared_ptr<const shared_object> o, kind k, const std::source_location& where) {
@@ -170,17 +180,7 @@ void scope_guard::begin(std::shared_ptr<const shared_object> o, kind k, const st
   if (o->memory == nullptr) return;
   memory_head& h = o->memory->head();
   const std::string here = line_of(where);
-  const bool all = part.rows == o->rows && part.columns == o->columns;
-  const std::size_t number = all ? memory_head::parts : list_part(h, k, part, here);
-  place_ = number == memory_head::parts ? count_one(h, k) : memory_head::nodes + 1 + number;
-  const kind other = k == kind::view ? kind::write : kind::view;
-  const bool whole_is_open = is_open(h, other);
-  const memory_head::part_scope* const overlapping = whole_is_open ? nullptr : is_listed(h, other, part);
-  if (whole_is_open || overlapping != nullptr) {
-    const std::string there = overlapping != nullptr ? read_text(overlapping->at)
-                              : k == kind::view      ? read_text(h.written_at)
-                                                     : read_text(h.viewed_at);
-    count_one_less(h, k, place_);
+  const auto refuse = [&](const std::string& there) {
     throw usage_error(
         errc::bad_argument,
         k == kind::view
@@ -191,8 +191,18 @@ void scope_guard::begin(std::shared_ptr<const shared_object> o, kind k, const st
                   "{}: a scope at {} may write it while a view at {} is open; end that one first, or make a copy "
                   "there: read_cache, halo_cache of a matrix without room for it",
                   o->about.label, here, there));
-  }
+  };
+  // Before it is counted, too: others are to see none that is refused.
+  if (const auto there = other_scope(h, k, part)) refuse(*there);
+  const bool all = part.rows == o->rows && part.columns == o->columns;
+  const std::size_t number = all ? memory_head::parts : list_part(h, k, part, here);
+  // Who sees it finds its place.
   if (number == memory_head::parts) write_text(k == kind::view ? h.viewed_at : h.written_at, here);
+  place_ = number == memory_head::parts ? count_one(h, k) : memory_head::nodes + 1 + number;
+  if (const auto there = other_scope(h, k, part)) {  // of two that open at once both may end here
+    count_one_less(h, k, place_);
+    refuse(*there);
+  }
   object_ = std::move(o);
 }
 
