@@ -196,7 +196,7 @@ void scope_guard::begin(std::shared_ptr<const shared_object> o, kind k, const st
   if (const auto there = other_scope(h, k, part)) refuse(*there);
   const bool all = part.rows == o->rows && part.columns == o->columns;
   const std::size_t number = all ? memory_head::parts : list_part(h, k, part, here);
-  // Who sees it finds its place.
+  // A scope that sees it finds its place.
   if (number == memory_head::parts) write_text(k == kind::view ? h.viewed_at : h.written_at, here);
   place_ = number == memory_head::parts ? count_one(h, k) : memory_head::nodes + 1 + number;
   if (const auto there = other_scope(h, k, part)) {  // of two that open at once both may end here
