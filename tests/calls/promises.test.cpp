@@ -444,7 +444,9 @@ void shared_ends() {
     waits([text] { check(*text.get() == "text", "a result that is not there"); });
     waits([n] { check(n.get() == 1, "a result that is not there"); });
     waits([text] { (void)text.then([](const auto& t) { return t->size(); }).get(); });
-    waits([text] { check(!text.wait_for(std::chrono::hours(1)), "there is none"); });
+    waits([text] {
+      if (text.wait_for(std::chrono::hours(1))) (void)text.get();  // a node may have ended before
+    });
   }
   while (begun != 12) yield();
 }

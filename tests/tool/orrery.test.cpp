@@ -23,6 +23,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <pty.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -561,7 +562,11 @@ int program(int argc, char** argv) {
     // What the PEs have counted is shown when they have come to rest.
     sleep_for(std::chrono::milliseconds(5));
     std::cout << "ready" << std::endl;
-    for (std::string what, text; std::cin >> what >> text;) {
+    // Others may use what this PE has, meanwhile.
+    const auto await_input = [] {
+      for (pollfd in{0, POLLIN, 0}; ::poll(&in, 1, 0) == 0;) sleep_for(std::chrono::milliseconds(1));
+    };
+    for (std::string what, text; await_input(), std::cin >> what >> text;) {
       std::size_t n = 0;
       if (what == "publish" && std::cin >> n) {
         for (std::size_t i = 0; i < n; ++i) publish(text + std::to_string(i), all[i % all.size()]);

@@ -218,9 +218,10 @@ void group_part::disagree(std::uint64_t number, const collective& one, const col
 }
 
 void group_part::broken_everywhere(const std::exception_ptr& why) noexcept {
-  if (broken_ != nullptr && broken_from_ <= completed_) return;
-  broken(completed_, why);
-  tell_failure(completed_, encode_exception(why), at_.pe);
+  const std::uint64_t number = completed_;
+  if (broken_ != nullptr && broken_from_ <= number) return;
+  broken(number, why);
+  tell_failure(number, encode_exception(why), at_.pe);
 }
 
 void group_part::hear_of_failure(std::uint64_t number, const wire_exception& why, std::uint32_t at_pe) noexcept {

@@ -3,6 +3,7 @@
 #include <orrery/transport/shm/internal/test_support.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cerrno>
 #include <cstring>
@@ -230,6 +231,7 @@ struct held_thread {
           const bool holds = call.hold(SYS_fallocate);
           can_.set_value(holds);
           if (holds) work();
+          done_ = true;
         }) {}
   /// False if this system cannot hold it.
   [[nodiscard]] bool begins() {
@@ -237,13 +239,17 @@ struct held_thread {
     if (holds) call.wait_for_call();
     return holds;
   }
-  void end() { thread_.join(); }
+  void end() {
+    while (!done_) call.let_one_go_on();
+    thread_.join();
+  }
   ~held_thread() { call.let_go(); }  // also where the test fails before
 
   testing::held_system_call call;
 
  private:
   std::promise<bool> can_;
+  std::atomic<bool> done_{false};
   std::jthread thread_;
 };
 

@@ -152,6 +152,13 @@ class held_system_call {
     answer.flags = error == 0 ? SECCOMP_USER_NOTIF_FLAG_CONTINUE : 0;
     ASSERT_EQ(::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_SEND, &answer), 0);
   }
+  /// The same of another call, if there is one soon.
+  void let_one_go_on() {
+    pollfd call{listener_.get(), POLLIN, 0};
+    if (::poll(&call, 1, 10) != 1 || (call.revents & POLLIN) == 0) return;  // its thread may have ended
+    wait_for_call();
+    go_on();
+  }
   /// Calls are not held any more; one that is held fails.
   void let_go() { listener_ = {}; }
 
