@@ -49,13 +49,13 @@ struct cache_request {
 /// Memory for a copy: what `allocate` returns, which needs so many bytes. Throws as
 /// throw_no_memory.
 template <class F>
-[[nodiscard]] auto memory_for_copy(const shared_object& o, std::uint64_t bytes, F allocate) {
+[[nodiscard]] auto memory_for_copy(const shared_object& o, std::uint64_t size, F allocate) {
   try {
     return allocate();
   } catch (const std::bad_alloc&) {
   } catch (const std::length_error&) {  // of a vector: more than there are addresses
   }
-  throw_no_memory(o, bytes);
+  throw_no_memory(o, size);
 }
 
 /// A rectangle of a shared object, to be read in a scope: a copy in the order of the indices, or

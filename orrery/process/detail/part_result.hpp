@@ -48,12 +48,12 @@ struct part_result {
 /// exception, and the rest of the message can be read.
 template <class A, class V>
 void serialize_or_note(A& a, V& value, std::exception_ptr& unread) {
-  std::uint64_t bytes = 0;
+  std::uint64_t size = 0;
   A own = a;
   if constexpr (A::is_loading::value) {
-    own & bytes;
+    own & size;
     a = own;
-    (void)a.take(bytes);
+    (void)a.take(size);
     try {
       own & value;
       if (own.position() != a.position()) own.fail("the end of a value");
@@ -61,9 +61,9 @@ void serialize_or_note(A& a, V& value, std::exception_ptr& unread) {
       unread = std::current_exception();
     }
   } else {
-    a & bytes & value;
-    bytes = a.position() - own.position() - sizeof bytes;
-    own & bytes;
+    a & size & value;
+    size = a.position() - own.position() - sizeof size;
+    own & size;
   }
 }
 

@@ -17,8 +17,8 @@ struct shared_object;
 enum class scalar : std::uint8_t { none, i8, i16, i32, i64, u8, u16, u32, u64, f32, f64 };
 
 /// The one of integers of so many bytes; none of other sizes, as of __int128.
-[[nodiscard]] constexpr scalar integer_scalar(std::size_t bytes, bool is_signed) noexcept {
-  switch (bytes) {
+[[nodiscard]] constexpr scalar integer_scalar(std::size_t size, bool is_signed) noexcept {
+  switch (size) {
     case 1:
       return is_signed ? scalar::i8 : scalar::u8;
     case 2:

@@ -155,7 +155,8 @@ class held_system_call {
   /// The same of another call, if there is one soon.
   void let_one_go_on() {
     pollfd call{listener_.get(), POLLIN, 0};
-    if (::poll(&call, 1, 10) != 1 || (call.revents & POLLIN) == 0) return;  // its thread may have ended
+    // its thread may have ended
+    if (::poll(&call, 1, 10) != 1 || (call.revents & POLLIN) == 0) return;
     wait_for_call();
     go_on();
   }
