@@ -98,7 +98,8 @@ struct all_reducer {
     part->hear(number, what);
     take(self, *part, from, std::move(r));
   }
-  static void down(std::uint32_t index, std::uint32_t generation, const sent_result<V>& r, std::uint64_t root) {
+  // By value, as what is sent is moved then: PEs share no exception.
+  static void down(std::uint32_t index, std::uint32_t generation, sent_result<V> r, std::uint64_t root) {
     group_part* part = find_part(here_pe(), index, generation);
     if (part != nullptr && part->current() == &what) finish(*part, r, root);
   }
