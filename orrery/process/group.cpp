@@ -68,12 +68,6 @@ class attempts {
   std::exception_ptr first_;
 };
 
-/// The group could not be made.
-[[noreturn]] void give_back_all(std::vector<reserved> parts, attempts& attempt) {
-  for (reserved& r : parts) attempt([&] { post_call<&give_back_part>(orrery::pe(r.part.pe), std::move(r)); });
-  attempt.rethrow_first();
-}
-
 /// At the PE of part `first`: tells it and those up to `last` whose group they are. Each PE passes
 /// it on to the middle of what is left: the list of all members is long, and one PE alone would
 /// send it as often as there are parts.
@@ -98,6 +92,26 @@ void tell_parts(const group_handle& g) {
   call<&adopt_group>(orrery::pe(parts.front().at.pe), g, std::size_t{0}, parts.size());
 }
 
+/// The group of the parts that were asked for, whose members `members_of(parts)` gives; or nothing
+/// of it is left, and the first error is thrown.
+template <class F>
+group_handle made_of(std::vector<future<reserved>> asked, F members_of) {
+  std::vector<reserved> parts;
+  attempts attempt;
+  for (auto& f : asked) attempt([&] { parts.push_back(f.get()); });
+  group_handle group;
+  if (!attempt.failed())
+    attempt([&] {
+      std::vector<address> at;
+      for (const reserved& r : parts) at.push_back(r.part);
+      group = group_handle(wire::counted_ptr(new const group_data(members_of(parts), at)));
+      tell_parts(group);
+    });
+  if (!attempt.failed()) return group;
+  for (reserved& r : parts) attempt([&] { post_call<&give_back_part>(orrery::pe(r.part.pe), std::move(r)); });
+  attempt.rethrow_first();
+}
+
 void end_part_here(std::uint32_t index, std::uint32_t generation) {
   pe& self = here_pe();
   group_part* const p = find_part(self, index, generation);
@@ -118,19 +132,7 @@ group_handle group_of(std::vector<address> members) {
   std::vector<future<reserved>> asked;
   for (const std::uint32_t p : pes)
     asked.push_back(attempted<reserved>([p] { return start_call<&reserve_part>(orrery::pe(p), 0U); }));
-  std::vector<reserved> parts;
-  attempts attempt;
-  for (auto& f : asked) attempt([&] { parts.push_back(f.get()); });
-  group_handle group;
-  if (!attempt.failed())
-    attempt([&] {
-      std::vector<address> at;
-      for (const reserved& r : parts) at.push_back(r.part);
-      group = group_handle(wire::counted_ptr(new const group_data(std::move(members), at)));
-      tell_parts(group);
-    });
-  if (attempt.failed()) give_back_all(std::move(parts), attempt);
-  return group;
+  return made_of(std::move(asked), [&](const std::vector<reserved>&) { return std::move(members); });
 }
 
 void require_one_for_each(std::size_t members, std::size_t values) {
@@ -157,28 +159,18 @@ group_handle reserve_group(const std::vector<std::uint32_t>& pes) {
     ++counts[it->second].second;
   }
   std::vector<future<reserved>> asked;
-  std::vector<reserved> parts;
-  attempts attempt;
-  for (const auto& [p, n] : counts) attempt([&] { asked.push_back(start_call<&reserve_part>(orrery::pe(p), n)); });
-  for (auto& f : asked) attempt([&] { parts.push_back(f.get()); });
-  group_handle group;
-  if (!attempt.failed()) {
-    attempt([&] {
-      std::vector<address> members;
-      members.reserve(pes.size());
-      std::vector<std::size_t> next(parts.size());
-      for (const std::uint32_t p : pes) {
-        const std::size_t i = part_on[p];
-        members.push_back(parts[i].members.at(next[i]++));
-      }
-      std::vector<address> at;
-      for (const reserved& r : parts) at.push_back(r.part);
-      group = group_handle(wire::counted_ptr(new const group_data(std::move(members), at)));
-      tell_parts(group);
-    });
-  }
-  if (attempt.failed()) give_back_all(std::move(parts), attempt);
-  return group;
+  for (const auto& [p, n] : counts)
+    asked.push_back(attempted<reserved>([p, n] { return start_call<&reserve_part>(orrery::pe(p), n); }));
+  return made_of(std::move(asked), [&](const std::vector<reserved>& parts) {
+    std::vector<address> members;
+    members.reserve(pes.size());
+    std::vector<std::size_t> next(parts.size());
+    for (const std::uint32_t p : pes) {
+      const std::size_t i = part_on[p];
+      members.push_back(parts[i].members.at(next[i]++));
+    }
+    return members;
+  });
 }
 
 }  // namespace orrery::detail
