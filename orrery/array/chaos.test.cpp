@@ -320,7 +320,7 @@ void chaos(setting s, std::uint64_t seed) {
   });
 }
 
-// With each setting in several tests, so that none takes long: 4,200 schedules in all on two cores,
+// With each setting in several tests, so that none takes long: 2,100 schedules in all on two cores,
 // and 400 of sections. The simulator, which finds more in less time, runs more of each
 // (tests/CMakeLists.txt).
 class chaos_on : public ::testing::TestWithParam<std::tuple<setting, int>> {};
@@ -329,7 +329,7 @@ TEST_P(chaos_on, threads_agrees_with_the_model) {
   std::uint64_t seed = testing::test_seed();
   const setting s = std::get<0>(GetParam());
   // More PEs than cores wait for each other's turns for most of the time.
-  const std::uint64_t usual = testing::slowed_down ? 1 : s.pes > std::thread::hardware_concurrency() ? 50 : 200;
+  const std::uint64_t usual = testing::slowed_down ? 1 : s.pes > std::thread::hardware_concurrency() ? 25 : 100;
   const std::uint64_t runs = testing::number_from("ORRERY_TEST_RUNS", usual);
   for (std::uint64_t i = 0; i < runs && !HasFailure(); ++i, ++seed) {
     SCOPED_TRACE("ORRERY_TEST_SEED=" + std::to_string(seed));

@@ -185,7 +185,7 @@ TEST_P(ordered_on, threads_messages_come_in_order_though_all_move) {
   std::uint64_t seed = testing::test_seed();
   const setting& s = std::get<0>(GetParam());
   // More PEs than cores take turns: each run takes ten times as long.
-  const std::uint64_t runs = testing::number_from("ORRERY_TEST_RUNS", testing::slowed_down ? 2 : s.pes > 2 ? 40 : 200);
+  const std::uint64_t runs = testing::number_from("ORRERY_TEST_RUNS", testing::slowed_down ? 2 : s.pes > 2 ? 20 : 100);
   for (std::uint64_t i = 0; i < runs && !HasFailure(); ++i, ++seed) {
     SCOPED_TRACE("ORRERY_TEST_SEED=" + std::to_string(seed));
     chaos(s, seed);
