@@ -292,6 +292,40 @@ TEST(array, an_element_is_reached_wherever_it_migrates) {
     });
 }
 
+// Broadcasts that wait in its mailbox may be more than a record of a ring holds.
+struct Porter;
+ORRERY_PROCESS(Porter, go, take, taken, where);
+struct Porter : element<Porter> {
+  void go(std::uint32_t to) { migrate_to(to); }
+  void take(const std::vector<double>& v) { got += v.size(); }
+  std::size_t taken() const { return got; }
+  std::uint32_t where() const { return this_pe(); }
+  template <class A>
+  void serialize(A& a) {
+    a & got;
+  }
+  std::size_t got = 0;
+};
+TEST(array, an_element_takes_along_broadcasts_of_any_size) {
+  for (const bool packed : {false, true})
+    in_world(2, [&] {
+      const std::uint32_t from = this_pe();
+      const auto a = create_array<Porter>(
+          range<std::int32_t>{3},
+          {.home = placement_map<std::int32_t>([](const std::int32_t&, std::uint32_t) { return 0U; }),
+           .always_serialize = packed});
+      ASSERT_EQ(from, 0U);
+      post(a[1])->go(1);
+      post(a)->take(std::vector<double>(4000));
+      for (int k = 0; k < 10; ++k) post(a)->take(std::vector<double>(128));
+      quiescence(a);
+      for (std::int32_t i = 0; i < 3; ++i) {
+        EXPECT_EQ(a[i]->taken(), 4000U + 10U * 128U) << i;
+        EXPECT_EQ(a[i]->where(), i == 1 ? 1U : 0U);
+      }
+    });
+}
+
 TEST(array, spans_that_wait_for_an_element_go_where_it_goes) {
   in_world(2, [] {
     const auto a = create_array<Traveller>(range<int>{1});

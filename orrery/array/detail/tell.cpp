@@ -31,6 +31,17 @@ struct piece_head {
 
 slot* route_piece(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size);
 
+// Routes a message that `d` describes.
+void dispatch(pe& self, scheduler::message* m, scheduler::delivery& d) {
+  if (slot* s = d.method->route(self, d, m->head, m->head.size.load(std::memory_order_relaxed))) {
+    if (m->head.kind == wire::record_kind::message) [[likely]] {
+      self.push(*s, m);
+    } else {
+      self.push_at(m->head.kind, *s, m);
+    }
+  }
+}
+
 bool lost_piece(pe& self, const scheduler::handler& h, std::span<const std::byte> payload, std::uint32_t to,
                 const scheduler::unknown_message* unknown) noexcept;
 
@@ -41,6 +52,7 @@ const piece_control piece_handler;
 
 slot* route_piece(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size) {
   const std::uint32_t from = d.source_pe;
+  const bool remote = d.remote;
   try {
     const auto payload = wire_payload(d, e, size);
     orrery::reader r(payload);
@@ -72,7 +84,10 @@ slot* route_piece(pe& self, scheduler::delivery& d, const wire::envelope& e, std
     m->source_pe = from;
     m->head.kind = wire::level_of(whole.level);
     if (whole.to_process == 0) {
-      dispatch(self, m);
+      scheduler::delivery all_of_it;
+      all_of_it.load(self, *m);
+      all_of_it.remote = remote;  // its form does not tell: pieces of this node are serialized, too
+      dispatch(self, m, all_of_it);
     } else if (scheduler::slot* s = self.find(whole.slot, whole.generation)) {
       self.push(*s, m);
     } else {
@@ -155,13 +170,7 @@ scheduler::message* wire_message(pe& self, const scheduler::handler& h, std::uin
 void dispatch(pe& self, scheduler::message* m) {
   scheduler::delivery d;
   d.load(self, *m);
-  if (slot* s = d.method->route(self, d, m->head, m->head.size.load(std::memory_order_relaxed))) {
-    if (m->head.kind == wire::record_kind::message) [[likely]] {
-      self.push(*s, m);
-    } else {
-      self.push_at(m->head.kind, *s, m);
-    }
-  }
+  dispatch(self, m, d);
 }
 
 void discard(pe& self, scheduler::message* m) noexcept {
