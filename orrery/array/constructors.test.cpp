@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // What constructors of elements do: contribute, broadcast, park, move, insert others.
 #include <orrery/array/array.hpp>
+#include <orrery/array/checkpoint.hpp>
 
 #include <orrery/process/internal/test_world.hpp>
 #include <orrery/transport/internal/test_seed.hpp>
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <random>
 #include <stdexcept>
 #include <string>
@@ -14,6 +16,7 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 namespace orrery {
 namespace constructors_tests {
@@ -60,6 +63,53 @@ TEST(constructors, contribute_where_other_pes_find_the_elements) {
 TEST(constructors, contribute_to_one_reduction_where_few_elements_are) {
   in_world(3, [] { contribute_at_birth(1, true); });
   in_world(4, [] { contribute_at_birth(2, false); });
+}
+
+// Constructors send to neighbours, which may not be there yet.
+struct Greeter;
+ORRERY_PROCESS(Greeter, greet, greeted);
+constexpr int greeters = 10;
+struct Greeter : element<Greeter> {
+  Greeter() {
+    for (const int i : {this_index() - 1, this_index() + 1})
+      if (i >= 0 && i < greeters) post(this_array()[i])->greet();
+  }
+  void greet() { ++greetings; }
+  int greeted() const { return greetings; }
+  template <class A>
+  void serialize(A& a) {
+    a & greetings;
+  }
+  int greetings = 0;
+};
+void expect_greetings(const array<Greeter>& a, int times) {
+  quiescence(a);
+  for (int i = 0; i < greeters; ++i)
+    EXPECT_EQ(a[i]->greeted(), times * (i == 0 || i == greeters - 1 ? 1 : 2)) << "element " << i;
+}
+void greet_at_birth() {
+  const auto a = create_array<Greeter>(range<int>{greeters});
+  expect_greetings(a, 1);
+  destroy(a);
+}
+TEST(constructors, send_to_elements_of_their_range_that_are_not_made_yet) {
+  for (const std::uint32_t pes : {1U, 2U, 3U}) in_world(pes, greet_at_birth);
+  for (int seed = 1; seed <= 5; ++seed)
+    testing::in_simulation("machines=3,jitter=20us,seed=" + std::to_string(seed), greet_at_birth);
+}
+TEST(constructors, send_to_elements_that_are_not_restored_yet) {
+  const std::string folder = ::testing::TempDir() + "orrery_greeters_" + std::to_string(::getpid());
+  for (const std::uint32_t pes : {1U, 3U}) {
+    std::filesystem::remove_all(folder);
+    in_world(pes, [&] {
+      const auto a = create_array<Greeter>(range<int>{greeters});
+      quiescence(a);
+      checkpoint(folder, a);
+      const auto [again] = restore<array<Greeter>>(folder);
+      expect_greetings(again, 2);  // those of the checkpoint, and new ones
+    });
+  }
+  std::filesystem::remove_all(folder);
 }
 
 struct Unborn;

@@ -161,6 +161,33 @@ TEST(array_quiescence, comes_though_messages_failed) {
   });
 }
 
+struct Unwritable {
+  template <class A>
+  void serialize(A&) {
+    if (A::is_saving::value) throw std::runtime_error("not to be written");
+  }
+};
+struct Given;
+ORRERY_PROCESS(Given, nothing);
+struct Given : element<Given> {
+  Given() = default;
+  explicit Given(const Unwritable&) {}
+  void nothing() {}
+};
+TEST(array_quiescence, comes_though_arguments_of_a_constructor_could_not_be_written) {
+  in_world(2, [] {
+    const auto a = create_array<Given>(
+        {.home = placement_map<std::int32_t>([](const std::int32_t&, std::uint32_t) { return 1U; })});
+    EXPECT_THROW(a.insert(0, Unwritable()), std::runtime_error);
+    EXPECT_THROW(a.start_insert(1, Unwritable()).get(), std::runtime_error);
+    EXPECT_THROW(a.post_insert(2, Unwritable()), std::runtime_error);
+    EXPECT_THROW(a.insert_at(pe(1), 3, Unwritable()), std::runtime_error);
+    quiescence(a);
+    for (std::int32_t i = 0; i < 4; ++i) a.insert(i);  // the indices are free
+    quiescence(a);
+  });
+}
+
 TEST(array_quiescence, cannot_be_waited_for_by_an_element) {
   in_world(2, [] {
     const auto a = create_array<Node>(range<std::int32_t>{2});

@@ -61,9 +61,11 @@ class array_part final : public index_part<Index> {
   /// Runs the constructor in the element's process. Undoes create_entry if it throws.
   template <class... A>
   void construct(cell_type& c, A&&... args);
-  /// The same on the caller's stack.
+  /// The same on the caller's stack. Messages that have waited for the element go to its mailbox
+  /// first.
   template <class... A>
   void construct_inline(cell_type& c, A&&... args) {
+    this->flush_early();
     const inline_construction frame(this->self_, *c.process, *this, constructor);
     construct(c, std::forward<A>(args)...);
   }

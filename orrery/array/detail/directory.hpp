@@ -23,6 +23,10 @@ class array_core;
 class outbox;
 struct cell_base;
 
+/// Throws process_gone, or usage_error (a null array, or one of another program): there is no part
+/// of that array on this PE.
+[[noreturn]] void throw_no_array(std::uint32_t id);
+
 /// The arrays of a PE, and the calls of this PE whose answer is still to come. Owned by the PE,
 /// used on its thread.
 class array_directory final : public scheduler::layer_state, public scheduler::wait_watcher {

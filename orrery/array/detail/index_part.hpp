@@ -139,7 +139,6 @@ class home_queue;
 /// The part of an array on this PE. Throws process_gone if the array was destroyed.
 template <class Index>
 [[nodiscard]] index_part<Index>& index_part_of(pe& self, std::uint32_t id);
-[[noreturn]] void throw_no_array(std::uint32_t id);
 [[noreturn]] void throw_own_array(const std::string& name);
 /// A promise that the element has made and not kept; empty: there is none.
 [[nodiscard]] std::string promise_of(pe& self, const slot& element);
@@ -215,10 +214,10 @@ class index_part : public array_core {
 
   // --- creating and destroying; part_life.hpp ----------------------------------------------------
   void reserve(std::size_t n);
-  /// A cell and a slot for a new element on this PE; its constructor is still to run. The index
-  /// must not be in use here.
+  /// A cell and a slot for a new element on this PE; its constructor is still to run, and
+  /// flush_early. The index must not be in use here.
   cell_type& create_entry(const Index& i, std::uint32_t birth);
-  /// Sends on what had waited for the element that was placed last.
+  /// Sends on the messages that had waited for elements which were placed since.
   void flush_early() { dispatch_all(std::exchange(early_, nullptr)); }
   /// Undoes create_entry, where a constructor has thrown. The cell is gone then.
   void undo_creation(cell_type& c);

@@ -125,9 +125,7 @@ class insertion {
 
  private:
   static cell<T, Index>& create_here(array_part<T, Index>& part, const Index& i) {
-    auto& c = part.create_entry(i, part.admit(i));
-    part.flush_early();
-    return c;
+    return part.create_entry(i, part.admit(i));
   }
   template <class... A>
   future<void> start_insert_as_guest(pe& self, const Index& i, A&&... arguments) const {
@@ -180,9 +178,9 @@ class insertion {
     check_spawnable<T, A...>();
     using message = create_message<T, Index, travels_t<A>...>;
     auto& part = part_of<T, Index>(self, id_);
-    part.begins();
     bytes b = pack(0, creation{from, where, 0, false}, i);
     pack_after(b, travels_t<A>(std::forward<A>(arguments))...);
+    part.begins();  // now that nothing can throw any more
     tell(self, home, message::instance, id_, 0, b);
     part.follow_creation(i, home);
   }

@@ -27,7 +27,10 @@ std::uint32_t index_part<Index>::admit(const Index& i) {
 template <class Index>
 void index_part<Index>::place(const Index& i, cell_type& c) {
   if (const auto [it, fresh] = tables_->places.try_emplace(i, &c); !fresh) {
-    early_ = erase_remote_location(i);
+    // behind those for another element, if that is still to get them
+    scheduler::message** last = &early_;
+    while (*last != nullptr) last = &(*last)->next;
+    *last = erase_remote_location(i);
     tables_->places.insert_or_assign(i, whereabouts<Index>(&c));
     if (const auto in = std::exchange(taken_, nullptr)) c.order_of().in.merge(in->all());
   }
