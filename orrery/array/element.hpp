@@ -65,7 +65,7 @@ class element {
   void at_sync(const detail::reduction_target& point) { contribute(std::uint64_t{1}, sum, point); }
   /// How many reductions this element has contributed to or was born after: its next contribution
   /// is for the one with this number plus 1.
-  [[nodiscard]] std::uint32_t contributed() const { return cell().reductions; }
+  [[nodiscard]] std::uint32_t contributed() const { return cell().reductions.value; }
   /// Moves this element to another PE when the running method has returned, before its next
   /// message. The object travels by its serialize() to another node, where it is read into a
   /// default-constructed one (without either this does not compile); inside a node its memory

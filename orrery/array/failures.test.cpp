@@ -614,5 +614,101 @@ TEST(array_failures, what_comes_after_a_message_that_could_not_be_forwarded_arri
   EXPECT_NE(report.find("not to be written"), std::string::npos) << report;
 }
 
+// An argument that PEs cannot read: none of them (-1), or PE 1 (-2).
+struct Checked {
+  int value = 0;
+  template <class A>
+  void serialize(A& a) {
+    a & value;
+    if (A::is_loading::value && (value == -1 || (value == -2 && this_pe() == 1)))
+      throw std::invalid_argument("below 0");
+  }
+};
+struct Listener;
+ORRERY_PROCESS(Listener, take, add, count, where);
+struct Listener : element<Listener> {
+  void take(const Checked&) { ++taken; }
+  void add(int n) { taken += n; }
+  int count() const { return taken; }
+  std::uint32_t where() const { return this_pe(); }
+  int taken = 0;
+};
+std::size_t past_on_pe(array<Listener> a) {
+  return detail::part_of<Listener, std::int32_t>(detail::here_pe(), a.id()).past_size();
+}
+TEST(array_failures, broadcasts_that_cannot_be_read_do_not_hold_back_the_next_ones) {
+  const auto body = [] {
+    const auto a = create_array<Listener>(range<std::int32_t>{12});
+    constexpr int rounds = 100;
+    for (int k = 0; k < rounds; ++k)
+      for (const int value : {-1, -2, 1}) post(a)->take({value});
+    quiescence(a);
+    for (std::int32_t i = 0; i < 12; ++i) EXPECT_EQ(a[i]->count(), a[i]->where() == 1 ? rounds : 2 * rounds) << i;
+    for (int k = 0; k < 20; ++k) {  // which say that those before are not needed any more
+      post(a)->take({1});
+      quiescence(a);
+    }
+    for (std::uint32_t p = 0; p < world_pes(); ++p)
+      EXPECT_LT(call<&past_on_pe>(pe(p), a), std::size_t{rounds}) << "PE " << p;
+  };
+  ::testing::internal::CaptureStderr();
+  for (const std::uint32_t pes : {1U, 3U}) in_world(pes, body);
+  in_simulation("machines=3", body);
+  const std::string report = ::testing::internal::GetCapturedStderr();
+  EXPECT_NE(report.find("below 0"), std::string::npos) << report.substr(0, 1000);
+}
+
+// An argument that cannot be written or read any more when an element takes it along.
+struct Fading {
+  static inline std::atomic<bool> unwritable = false;
+  static inline std::atomic<bool> unreadable = false;
+  int value = 0;
+  template <class A>
+  void serialize(A& a) {
+    a & value;
+    if (A::is_loading::value ? unreadable.load() : unwritable.load()) throw std::runtime_error("it has faded");
+  }
+};
+struct Mover;
+ORRERY_PROCESS(Mover, go, take, count, where);
+struct Mover : element<Mover> {
+  void go(std::uint32_t to, bool written) {
+    (written ? Fading::unreadable : Fading::unwritable) = true;
+    migrate_to(to);
+  }
+  void take(const Fading&) { ++taken; }
+  int count() const { return taken; }
+  std::uint32_t where() const { return this_pe(); }
+  template <class A>
+  void serialize(A& a) {
+    a & taken;
+  }
+  int taken = 0;
+};
+TEST(array_failures, an_element_moves_without_broadcasts_that_cannot_go_along) {
+  ::testing::internal::CaptureStderr();
+  for (const bool packed : {false, true})
+    for (const bool written : {false, true})
+      in_world(2, [&] {
+        const auto a = create_array<Mover>(
+            range<std::int32_t>{2},
+            {.home = placement_map<std::int32_t>([](const std::int32_t&, std::uint32_t) { return 0U; }),
+             .always_serialize = packed});
+        ASSERT_EQ(this_pe(), 0U);
+        post(a[0])->go(1, written);
+        post(a)->take({1});
+        quiescence(a);
+        Fading::unwritable = Fading::unreadable = false;
+        post(a)->take({2});
+        quiescence(a);
+        EXPECT_EQ(a[0]->where(), 1U);
+        EXPECT_EQ(a[0]->count(), 1);
+        EXPECT_EQ(a[1]->count(), 2);
+        destroy(a);
+      });
+  const std::string report = ::testing::internal::GetCapturedStderr();
+  EXPECT_NE(report.find("it has faded"), std::string::npos) << report;
+}
+
 }  // namespace failures_tests
 }  // namespace orrery

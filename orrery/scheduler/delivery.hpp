@@ -60,7 +60,10 @@ struct delivery {
   /// Moves a message that is being routed (handler::route) out of its ring, if it lies in one. It
   /// is the caller's then.
   [[nodiscard]] message* detach(const wire::envelope& e, std::uint32_t bytes) {
-    return heap != nullptr ? heap : to_message(e, bytes);
+    message* const m = heap != nullptr ? heap : to_message(e, bytes);
+    heap = nullptr;
+    form = wire::payload_form::refs;  // nothing is left here that could be given back twice
+    return m;
   }
   /// A message that lies in a ring, for the mailbox of `into`. A payload in a block is copied where
   /// that mailbox holds much.

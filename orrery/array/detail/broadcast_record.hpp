@@ -3,6 +3,7 @@
 
 #include <orrery/array/detail/array_handler.hpp>
 #include <orrery/array/detail/message_sections.hpp>
+#include <orrery/array/detail/sequence_number.hpp>
 
 #include <cstdint>
 
@@ -12,7 +13,7 @@ namespace orrery::detail {
 /// A broadcast on one PE: the arguments, until every element here has executed it and none can come
 /// that has not.
 struct broadcast_record {
-  std::uint32_t number = 0;
+  sequence_number number;
   std::uint32_t holders = 0;  ///< messages in mailboxes, and the buffer of past broadcasts
   std::uint32_t left = 0;  ///< messages in mailboxes
   bool ours = false;  ///< begun on this PE

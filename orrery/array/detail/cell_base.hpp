@@ -3,6 +3,7 @@
 
 #include <orrery/array/detail/order.hpp>
 #include <orrery/array/detail/section_membership.hpp>
+#include <orrery/array/detail/sequence_number.hpp>
 #include <orrery/process/detail/send.hpp>
 #include <orrery/wire/unique_ptr.hpp>
 
@@ -18,8 +19,8 @@ struct cell_base {
   array_core* part = nullptr;
   slot* process = nullptr;
   std::uint32_t position = 0;  ///< among the part's cells
-  std::uint32_t broadcasts = 0;  ///< that the element has got, or that are in its mailbox
-  std::uint32_t reductions = 0;  ///< that it has contributed to
+  sequence_number broadcasts;  ///< that the element has got, or that are in its mailbox
+  sequence_number reductions;  ///< that it has contributed to
   std::uint32_t birth = 0;  ///< tells it from others with this index, before and after it
   std::uint32_t moves = 0;  ///< migrations so far
   bool ended = false;  ///< it was destroyed: only its destructor may still run

@@ -21,6 +21,8 @@
 // core_reduction.cpp.
 namespace orrery::detail {
 
+constinit sequence_number before_first;
+
 namespace {
 
 const control_handler end_of_elements{"destructors of elements",
@@ -104,21 +106,22 @@ void array_core::arrived(cell_base& c) {
   over();
   if (lossy_ && c.sections != nullptr)
     for (membership& m : *c.sections) release_early(m);
-  if (static_cast<std::int32_t>(received_ - c.broadcasts) > 0) catch_up(c);
+  if (c.broadcasts < received_) catch_up(c);
   if (c.reductions <= done_) return;
   // It may be the first that this PE hears of them, and the last: all that live here may have
   // contributed elsewhere.
-  for (std::uint32_t n = done_ + 1; n <= c.reductions; ++n) ++open(n).have;
+  for (sequence_number n = done_.next(); n <= c.reductions; n = n.next()) ++open(n).have;
   complete_here();
 }
 
 void array_core::catch_up(cell_base& c) {
-  assert(!records_->past.empty() && records_->past.front()->number <= c.broadcasts + 1);
+  assert(low_ <= c.broadcasts);
   for (broadcast_record* r : records_->past) {
     if (r->number <= c.broadcasts) continue;
     post_to(c, *r);
     c.broadcasts = r->number;
   }
+  c.broadcasts = received_;  // the last ones could not be read here
 }
 
 std::vector<pending_broadcast> array_core::pack_broadcasts(scheduler::message*& mailbox) {
@@ -134,25 +137,33 @@ std::vector<pending_broadcast> array_core::pack_broadcasts(scheduler::message*& 
     broadcast_record* r = nullptr;
     std::memcpy(&r, m->payload(), sizeof r);
     self_.messages().release(m);
-    pending_broadcast b{r->method->index, {}};
-    r->append_arguments(b.arguments);
-    all.push_back(std::move(b));
+    try {
+      pending_broadcast b{r->method->index, {}};
+      r->append_arguments(b.arguments);
+      all.push_back(std::move(b));
+    } catch (...) {  // the element has to go all the same
+      self_.failures().report_post(r->member, std::current_exception());
+    }
     executed(r);
   }
   return all;
 }
 
-void array_core::unpack_broadcasts(cell_base& c, const std::vector<pending_broadcast>& all) {
+void array_core::unpack_broadcasts(cell_base& c, const std::vector<pending_broadcast>& all) noexcept {
   for (const pending_broadcast& b : all) {
     const scheduler::handler* const h = scheduler::find_handler(b.method);
-    if (h == nullptr || h->route == nullptr || static_cast<const array_handler*>(h)->decode == nullptr)
-      throw bad_message(errc::unknown_handler, "a broadcast that came with an element");
-    auto r = static_cast<const array_handler*>(h)->decode(b.arguments);
-    r->part = this;
-    r->holders = r->left = 1;
-    begins();
-    post_to(c, *r);
-    executed(r.release());
+    try {
+      if (h == nullptr || h->route == nullptr || static_cast<const array_handler*>(h)->decode == nullptr)
+        throw bad_message(errc::unknown_handler, "a broadcast that came with an element");
+      auto r = static_cast<const array_handler*>(h)->decode(b.arguments);
+      r->part = this;
+      r->holders = r->left = 1;
+      post_to(c, *r);
+      begins();
+      executed(r.release());
+    } catch (...) {  // the element has come all the same
+      self_.failures().report_post(h, std::current_exception());
+    }
   }
 }
 
@@ -168,7 +179,7 @@ void array_core::died(cell_base& c) {
   leave_reductions(c);
   if (c.reductions > done_) {
     const auto it = std::ranges::find(records_->departed_contributions, c.reductions,
-                                      &std::pair<std::uint32_t, std::uint32_t>::first);
+                                      &std::pair<sequence_number, std::uint32_t>::first);
     if (it != records_->departed_contributions.end()) {
       ++it->second;
     } else {
@@ -176,8 +187,8 @@ void array_core::died(cell_base& c) {
     }
   }
   // what follows may go on with the next ones, where it does not count any more
-  const std::uint32_t through = done_;
-  for (std::uint32_t n = c.reductions + 1; n <= through; ++n) send_late(n, 0, -1, nullptr, nullptr);
+  const sequence_number through = done_;
+  for (sequence_number n = c.reductions.next(); n <= through; n = n.next()) send_late(n, 0, -1, nullptr, nullptr);
   complete_here();
 }
 
@@ -213,12 +224,6 @@ void array_core::report_ended(const cell_base& c, const char* what) const noexce
   } catch (...) {
     self_.failures().report("a destructor of an element", std::current_exception());
   }
-}
-
-bool lost_broadcast(pe& self, const scheduler::handler&, std::span<const std::byte>, std::uint32_t,
-                    const scheduler::unknown_message* unknown) noexcept {
-  if (unknown != nullptr) const activity_end ended(array_directory::of(self).find(unknown->slot));
-  return false;
 }
 
 }  // namespace orrery::detail

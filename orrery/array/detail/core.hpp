@@ -6,6 +6,7 @@
 #include <orrery/array/detail/cell_base.hpp>
 #include <orrery/array/detail/directory.hpp>
 #include <orrery/array/detail/open_reduction.hpp>
+#include <orrery/array/detail/sequence_number.hpp>
 #include <orrery/wire/unique_ptr.hpp>
 
 #include <cstdint>
@@ -54,8 +55,8 @@ struct array_activity {
 /// parent knows that such a PE is below (`has_empty_pes`). One that has elements hears of it from
 /// them: by a contribution, or by the arrival of one that has contributed elsewhere.
 ///
-/// Invariants: (1) past holds the broadcasts from low_ + 1 to received_; (2) open is sorted by
-/// number, and local completion is in that order;
+/// Invariants: (1) past holds the broadcasts from low_.next() to received_, but for those that
+/// could not be read here; (2) open is sorted by number, and local completion is in that order;
 /// (3) have of each reduction counts the cells with reductions >= number, and a reduction that is
 ///     not open and not over has none.
 class array_core {
@@ -88,10 +89,10 @@ class array_core {
   /// One that comes from another PE. It gets the broadcasts that it has missed.
   void arrived(cell_base& c);
   /// Broadcasts that are taken out of a mailbox, to go with their element; so that it executes all
-  /// in order.
+  /// in order. One that cannot be written, or read, is reported.
   [[nodiscard]] std::vector<pending_broadcast> pack_broadcasts(scheduler::message*& mailbox);
   /// Before arrived.
-  void unpack_broadcasts(cell_base& c, const std::vector<pending_broadcast>& all);
+  void unpack_broadcasts(cell_base& c, const std::vector<pending_broadcast>& all) noexcept;
   /// It goes to another PE.
   void departed(cell_base& c, std::uint32_t to);
   /// The world ends, and it with it.
@@ -102,17 +103,19 @@ class array_core {
   // --- broadcasts --------------------------------------------------------------------------------
   /// Sends a broadcast: `method` is its handler, `arguments` its second section. May park while
   /// this PE has many under way, if the caller is not an element of the array. Throws stopped,
-  /// node_lost (a part of the array is gone).
+  /// node_lost (a part of the array is gone), process_gone (it was destroyed meanwhile).
   void broadcast(const array_handler& method, std::span<const std::byte> arguments);
   /// The same without waiting.
   void broadcast_now(const array_handler& method, std::span<const std::byte> arguments);
   /// A broadcast arrives.
   void receive_broadcast(const array_handler& method, std::span<const std::byte> payload);
+  /// One of this PE could not be sent.
+  void take_back_broadcast() noexcept { --own_; }
   void release(broadcast_record* r) noexcept;  ///< gives up one hold
   void executed(broadcast_record* r) noexcept;  ///< one message of it is out of its mailbox
-  void acknowledge(std::uint32_t number, std::uint32_t child);  ///< a child has it
-  void fence(std::uint32_t number, std::uint32_t from);
-  void fence_answered(std::uint32_t number);
+  void acknowledge(sequence_number number, std::uint32_t child);  ///< a child has it
+  void fence(sequence_number number, std::uint32_t from);
+  void fence_answered(sequence_number number);
   [[nodiscard]] std::size_t past_size() const noexcept;
 
   // --- reductions --------------------------------------------------------------------------------
@@ -124,7 +127,7 @@ class array_core {
       report_ended(c, "contributes");
       return;
     }
-    const std::uint32_t n = c.reductions + 1;
+    const sequence_number n = c.reductions.next();
     if (n <= done_) [[unlikely]] {
       auto a = wire::make_unique<typed_accumulator<std::decay_t<V>, Op>>();
       a->add(std::forward<V>(value));
@@ -150,7 +153,7 @@ class array_core {
   }
   void receive_partial(const partial_result& p, wire::unique_ptr<accumulator> value,
                        wire::unique_ptr<reduction_target> target, std::exception_ptr error);
-  void receive_start(std::uint32_t number);
+  void receive_start(sequence_number number);
   void receive_empty_pes(std::uint32_t child);
   [[nodiscard]] std::size_t open_reductions() const noexcept;
   /// The array is being destroyed, or not any more as that has failed: meanwhile no reduction ends,
@@ -191,7 +194,7 @@ class array_core {
   void release_early(membership& m);
   /// Notes that the broadcast failed before the member could execute it: later ones do not wait for
   /// it.
-  void skip_broadcast(membership& m, std::uint32_t number);
+  void skip_broadcast(membership& m, sequence_number number);
   /// They will not be executed.
   void drop_early(const membership& m) noexcept {
     for (std::size_t i = 0; i < m.early.size(); ++i) over();
@@ -266,20 +269,21 @@ class array_core {
   struct records;
   struct child {
     std::uint32_t pe;
-    std::uint32_t done = 0;  // its last reduction
+    sequence_number done = before_first;  // its last reduction
     bool has_empty_pes = true;  // below it are PEs without elements, as far as is known
   };
 
   void deliver(broadcast_record& r);
+  void miss(sequence_number number, bool ours) noexcept;
   void post_to(cell_base& c, broadcast_record& r);
   void catch_up(cell_base& c);
-  void forget_past(std::uint32_t low) noexcept;
-  void begin_ack(std::uint32_t number);
-  void ack_step(std::uint32_t number);
+  void forget_past(sequence_number low) noexcept;
+  void begin_ack(sequence_number number);
+  void ack_step(sequence_number number);
   void pass_acks();
 
-  open_reduction& open(std::uint32_t number);
-  void start_at(const child& c, std::uint32_t number);
+  open_reduction& open(sequence_number number);
+  void start_at(const child& c, sequence_number number);
   void complete_here();
   [[nodiscard]] bool may_wait_for_broadcasts() const noexcept;
   void take_out(const cell_base& c) noexcept {
@@ -291,7 +295,7 @@ class array_core {
   void fail_lost_reductions() noexcept;
   void pass_on();
   void finish(open_reduction& r) noexcept;
-  void send_late(std::uint32_t number, std::uint64_t contributions, std::int64_t births,
+  void send_late(sequence_number number, std::uint64_t contributions, std::int64_t births,
                  wire::unique_ptr<accumulator> a, const reduction_target* target);
   [[nodiscard]] bool has_empty_pes() const noexcept;
   void tell_of_empty_pes();
@@ -303,17 +307,17 @@ class array_core {
   std::vector<cell_base*> cells_;
   activity activity_;
 
-  std::uint32_t numbered_ = 0;  // at the root
-  std::uint32_t low_ = 0;
-  std::uint32_t received_ = 0;
+  sequence_number numbered_ = before_first;  // at the root
+  sequence_number low_ = before_first;
+  sequence_number received_ = before_first;
   std::uint32_t own_ = 0;  // broadcasts of this PE that its elements have not all executed
 
-  std::uint32_t done_ = 0;  // reductions through which this PE is
-  std::uint32_t passed_ = 0;  // that were sent to the parent
+  sequence_number done_ = before_first;  // the last reduction through which this PE is
+  sequence_number passed_ = before_first;  // the last that was sent to the parent
   std::int64_t births_ = 0;
   std::uint32_t sections_made_ = 0;
   std::uint32_t shares_ = 0;  // of ranges that are being made here
-  std::uint32_t before_shares_ = 0;  // broadcasts
+  sequence_number before_shares_;  // the last broadcast
   std::uint32_t ending_ = 0;
   bool told_of_empty_pes_ = true;
   bool measures_ = false;

@@ -15,14 +15,14 @@ namespace {
 
 // The first section of a broadcast.
 struct broadcast_head {
-  std::uint32_t number = 0;  // 0: it is still on its way to the root
-  std::uint32_t low = 0;
+  sequence_number number;  // 0: it is still on its way to the root
+  sequence_number low;
   std::uint32_t from = 0;  // the PE where it began
 };
 
 slot* route_ack(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t) noexcept {
   const std::uint32_t from = d.source_pe;
-  const std::uint32_t number = e.generation;
+  const sequence_number number{e.generation};
   array_core* part = array_directory::of(self).find(e.slot);
   d.release();
   if (part != nullptr) part->acknowledge(number, from);
@@ -30,17 +30,26 @@ slot* route_ack(pe& self, scheduler::delivery& d, const wire::envelope& e, std::
 }
 slot* route_fence(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t) noexcept {
   const std::uint32_t from = d.source_pe;
-  const std::uint32_t number = e.generation;
+  const sequence_number number{e.generation};
   array_core* part = array_directory::of(self).find(e.slot);
   d.release();
   if (part != nullptr) part->fence(number, from);
   return nullptr;
 }
 slot* route_fence_answer(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t) noexcept {
-  const std::uint32_t number = e.generation;
+  const sequence_number number{e.generation};
   array_core* part = array_directory::of(self).find(e.slot);
   d.release();
   if (part != nullptr) part->fence_answered(number);
+  return nullptr;
+}
+
+// Null, and reported, if serialize() of an argument throws.
+wire::unique_ptr<broadcast_record> read_broadcast(pe& self, const array_handler& method,
+                                                  std::span<const std::byte> arguments) noexcept try {
+  return method.decode(arguments);
+} catch (...) {
+  self.failures().report_post(&method, std::current_exception());
   return nullptr;
 }
 
@@ -66,19 +75,21 @@ bool array_core::may_wait_for_broadcasts() const noexcept {
 }
 
 void array_core::broadcast(const array_handler& method, std::span<const std::byte> arguments) {
+  pe& self = self_;
   const std::uint32_t array = id();
   require_whole("a broadcast");
   while (own_ >= own_broadcasts && may_wait_for_broadcasts()) {
     if (self_.refusing()) self_.shutdown().refuse("a broadcast");
     self_.yield();
-    // the array was destroyed meanwhile
-    if (array_directory::of(self_).find(array) != this) return;
+    // destroyed meanwhile, and maybe made anew
+    if (array_directory::of(self).find(array) != this) throw_no_array(array);
+    require_whole("a broadcast");  // else those under way may never be over
   }
   broadcast_now(method, arguments);
 }
 
 void array_core::broadcast_now(const array_handler& method, std::span<const std::byte> arguments) {
-  bytes b = pack(arguments.size(), broadcast_head{0, 0, self_.id()});
+  bytes b = pack(arguments.size(), broadcast_head{{}, {}, self_.id()});
   if (!arguments.empty()) std::memcpy(b.data() + b.size() - arguments.size(), arguments.data(), arguments.size());
   ++own_;
   begins();
@@ -91,9 +102,11 @@ void array_core::receive_broadcast(const array_handler& method, std::span<const 
   auto head = orrery::read<broadcast_head>(r);
   const auto arguments = after_section(payload, r);
   bytes numbered;
-  if (head.number == 0) {
+  if (head.number.value == 0) {
     if (self_.id() != about_.root) throw bad_message(errc::message_corrupt, "a broadcast without a number");
-    head.number = ++numbered_;
+    numbered_ = numbered_.next();
+    if (numbered_.value == 0) numbered_ = numbered_.next();
+    head.number = numbered_;
     head.low = low_;
     numbered = pack(arguments.size(), head);
     if (!arguments.empty())
@@ -105,14 +118,18 @@ void array_core::receive_broadcast(const array_handler& method, std::span<const 
   // Other machines are to begin before the elements here take the PE.
   if (transport::world* const w = self_.owner().world(); w != nullptr && !children_.empty())
     if (transport::carrier* const carrier = w->carrier(); carrier != nullptr) carrier->poll(true);
-  auto record = method.decode(arguments);
-  record->number = head.number;
-  record->part = this;
-  record->ours = head.from == self_.id();
+  const bool ours = head.from == self_.id();
   received_ = head.number;
-  deliver(*record.release());
+  if (auto record = read_broadcast(self_, method, arguments); record != nullptr) [[likely]] {
+    record->number = head.number;
+    record->part = this;
+    record->ours = ours;
+    deliver(*record.release());
+  } else {
+    miss(head.number, ours);
+  }
   forget_past(head.low);
-  if (head.number % ack_every == 0) begin_ack(head.number);
+  if (head.number.value % ack_every == 0) begin_ack(head.number);
 }
 
 void array_core::deliver(broadcast_record& r) {
@@ -126,6 +143,12 @@ void array_core::deliver(broadcast_record& r) {
     post_to(*c, r);
   }
   executed(&r);
+}
+
+// It could not be read here: so it is over, and the elements of this PE never get it.
+void array_core::miss(sequence_number number, bool ours) noexcept {
+  for (cell_base* c : cells_) c->broadcasts = std::max(c->broadcasts, number);
+  if (ours) --own_;
 }
 
 void array_core::post_to(cell_base& c, broadcast_record& r) {
@@ -153,7 +176,7 @@ void array_core::executed(broadcast_record* r) noexcept {
   release(r);
 }
 
-void array_core::forget_past(std::uint32_t low) noexcept {
+void array_core::forget_past(sequence_number low) noexcept {
   low_ = std::max(low_, low);
   while (!records_->past.empty() && records_->past.front()->number <= low_) {
     broadcast_record* r = records_->past.front();
@@ -163,20 +186,20 @@ void array_core::forget_past(std::uint32_t low) noexcept {
 }
 
 // Everything that left this PE for another before the broadcast came is there before the fence is.
-void array_core::begin_ack(std::uint32_t number) {
+void array_core::begin_ack(sequence_number number) {
   records_->acks.push_back({number, static_cast<std::uint32_t>(children_.size() + records_->departed_to.size()) + 1});
   const auto to = std::exchange(records_->departed_to, {});
-  for (const std::uint32_t pe : to) tell(self_, pe, fence_handler, id(), number, {});
+  for (const std::uint32_t pe : to) tell(self_, pe, fence_handler, id(), number.value, {});
   ack_step(number);
 }
 
-void array_core::fence(std::uint32_t number, std::uint32_t from) {
-  tell(self_, from, fence_answer_handler, id(), number, {});
+void array_core::fence(sequence_number number, std::uint32_t from) {
+  tell(self_, from, fence_answer_handler, id(), number.value, {});
 }
-void array_core::fence_answered(std::uint32_t number) { ack_step(number); }
-void array_core::acknowledge(std::uint32_t number, std::uint32_t) { ack_step(number); }
+void array_core::fence_answered(sequence_number number) { ack_step(number); }
+void array_core::acknowledge(sequence_number number, std::uint32_t) { ack_step(number); }
 
-void array_core::ack_step(std::uint32_t number) {
+void array_core::ack_step(sequence_number number) {
   const auto round = std::ranges::find(records_->acks, number, &records::ack_round::number);
   if (round == records_->acks.end()) return;
   --round->left;
@@ -186,14 +209,28 @@ void array_core::ack_step(std::uint32_t number) {
 // In order: what left this PE before an earlier round is behind the fence of that one only.
 void array_core::pass_acks() {
   while (shares_ == 0 && !records_->acks.empty() && records_->acks.front().left == 0) {
-    const std::uint32_t done = records_->acks.front().number;
+    const sequence_number done = records_->acks.front().number;
     records_->acks.pop_front();
     if (self_.id() == about_.root) {
       forget_past(done);
     } else {
-      tell(self_, parent_, ack_handler, id(), done, {});
+      tell(self_, parent_, ack_handler, id(), done.value, {});
     }
   }
+}
+
+// It was to be numbered, and did not get there: it is over.
+bool lost_broadcast(pe& self, const scheduler::handler&, std::span<const std::byte> payload, std::uint32_t,
+                    const scheduler::unknown_message* unknown) noexcept try {
+  array_core* const part = unknown != nullptr ? array_directory::of(self).find(unknown->slot) : nullptr;
+  if (part == nullptr) return false;
+  const activity_end ended(part);
+  orrery::reader r(payload);
+  const auto head = orrery::read<broadcast_head>(r);
+  if (head.number.value == 0 && head.from == self.id()) part->take_back_broadcast();
+  return false;
+} catch (const error&) {
+  return false;
 }
 
 std::size_t array_core::past_size() const noexcept { return records_->past.size(); }

@@ -20,7 +20,7 @@ slot* route_empty_partial(pe& self, scheduler::delivery& d, const wire::envelope
 }
 slot* route_start(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t) noexcept {
   array_core* part = array_directory::of(self).find(e.slot);
-  const std::uint32_t number = e.generation;
+  const sequence_number number{e.generation};
   const activity_end arrived(part);
   d.release();
   if (part != nullptr) part->receive_start(number);
@@ -84,7 +84,7 @@ slot* route_partial(pe& self, scheduler::delivery& d, const wire::envelope& e, s
   return nullptr;
 }
 
-open_reduction& array_core::open(std::uint32_t number) {
+open_reduction& array_core::open(sequence_number number) {
   // Mostly the newest.
   for (auto it = records_->open.rbegin(); it != records_->open.rend(); ++it)
     if (it->number == number) return *it;
@@ -102,9 +102,9 @@ open_reduction& array_core::open(std::uint32_t number) {
   return r;
 }
 
-void array_core::start_at(const child& c, std::uint32_t number) {
+void array_core::start_at(const child& c, sequence_number number) {
   begins();
-  tell(self_, c.pe, start_handler, id(), number, {});
+  tell(self_, c.pe, start_handler, id(), number.value, {});
 }
 
 void array_core::leave_reductions(const cell_base& c) {
@@ -123,7 +123,7 @@ void array_core::complete_here() {
   bool any = false;
   for (open_reduction& r : records_->open) {
     if (r.here_done) continue;
-    if (r.number != done_ + 1 || r.have != cells_.size()) break;
+    if (r.number != done_.next() || r.have != cells_.size()) break;
     r.here_done = true;
     any = true;
     r.births += births_;
@@ -140,7 +140,7 @@ void array_core::pass_on() {
   while (!records_->open.empty()) {
     // At the root late values can be for reductions that are through here; elsewhere the first is
     // always the next.
-    const auto at = std::ranges::find(records_->open, passed_ + 1, &open_reduction::number);
+    const auto at = std::ranges::find(records_->open, passed_.next(), &open_reduction::number);
     if (at == records_->open.end() || !at->here_done || at->children_left != 0) break;
     passed_ = at->number;
     if (self_.id() == about_.root) {
@@ -177,7 +177,7 @@ void send_partial(pe& self, std::uint32_t to, std::uint32_t array, partial_resul
   tell(self, to, a != nullptr ? a->handler() : empty_partial_handler, array, 0, b);
 }
 
-void array_core::send_late(std::uint32_t number, std::uint64_t contributions, std::int64_t births,
+void array_core::send_late(sequence_number number, std::uint64_t contributions, std::int64_t births,
                            wire::unique_ptr<accumulator> a, const reduction_target* target) {
   const partial_result p{0, number, self_.id(), contributions, births, true, false, target != nullptr, false};
   send_partial(self_, about_.root, id(), p, a.get(), target);
@@ -205,7 +205,7 @@ void array_core::receive_partial(const partial_result& p, wire::unique_ptr<accum
   pass_on();
 }
 
-void array_core::receive_start(std::uint32_t number) {
+void array_core::receive_start(sequence_number number) {
   if (number <= done_) return;
   (void)open(number);
   complete_here();
@@ -239,8 +239,8 @@ std::string array_core::explain_waits() const {
     std::vector<std::string> missing;
     for (const cell_base* c : cells_)
       if (c->reductions < r.number && missing.size() <= most) missing.push_back(text_of(*c));
-    text += fmt::format("  reduction {} of {}: {} of {} elements here have contributed", r.number, about_.name, r.have,
-                        cells_.size());
+    text += fmt::format("  reduction {} of {}: {} of {} elements here have contributed", r.number.value, about_.name,
+                        r.have, cells_.size());
     if (missing.size() > most) missing.back() = "more";
     if (!missing.empty()) text += fmt::format(", but not {}", fmt::join(missing, ", "));
     text += '\n';
@@ -259,10 +259,10 @@ void array_core::give_up_end() {
     leave_section(*this, l.of.home, l.of, l.index);
   complete_here();
   pass_on();
-  std::vector<std::uint32_t> through;  // at the root: what came late may have been all
+  std::vector<sequence_number> through;  // at the root: what came late may have been all
   for (const open_reduction& r : records_->open)
     if (r.tree_done) through.push_back(r.number);
-  for (const std::uint32_t n : through) finish(open(n));
+  for (const sequence_number n : through) finish(open(n));
 }
 
 void array_core::fail_reductions() noexcept {
@@ -284,7 +284,7 @@ void answer_lost(pe& self, const std::string& name, const reduction_target* targ
 
 void report_lost(pe& self, const std::string& name, const open_reduction& r) noexcept {
   if (r.contributions != 0)
-    self.failures().report(fmt::format("reduction {} of {}", r.number, name),
+    self.failures().report(fmt::format("reduction {} of {}", r.number.value, name),
                            make_error(errc::node_lost, "some elements were lost before they contributed"));
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <orrery/array/detail/sequence_number.hpp>
 #include <orrery/array/reduction.hpp>
 #include <orrery/wire/unique_ptr.hpp>
 
@@ -13,7 +14,7 @@ namespace orrery::detail {
 
 /// A reduction that is not over. (Paper: "Reductions", figure 7.)
 struct open_reduction {
-  std::uint32_t number = 0;
+  sequence_number number;
   std::uint32_t have = 0;  ///< elements that live here and have contributed
   bool here_done = false;  ///< all that lived here had
   bool tree_done = false;  ///< at the root: the parts of all PEs are in
@@ -32,7 +33,7 @@ void mixed(open_reduction& r);
 struct partial_result {
   static constexpr std::uint32_t no_child = ~0U;
   std::uint64_t section = 0;  ///< 0: of the whole array
-  std::uint32_t number = 0;
+  sequence_number number;
   std::uint32_t child = no_child;  ///< PE
   std::uint64_t contributions = 0;
   std::int64_t births = 0;

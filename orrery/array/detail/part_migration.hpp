@@ -17,8 +17,8 @@ namespace orrery::detail {
 template <class Index>
 struct migration_record {
   Index index{};
-  std::uint32_t broadcasts = 0;
-  std::uint32_t reductions = 0;
+  sequence_number broadcasts;
+  sequence_number reductions;
   std::uint32_t birth = 0;
   std::uint32_t moves = 0;
   std::uint64_t load_ns = 0;

@@ -95,7 +95,7 @@ void mixed(open_reduction& r) {
   r.error = std::make_exception_ptr(usage_error(
       errc::bad_argument, fmt::format("reduction {} of an array: elements contributed values of different types, or "
                                       "with different operations",
-                                      r.number)));
+                                      r.number.value)));
 }
 
 void add_up(open_reduction& r, wire::unique_ptr<accumulator> value, std::exception_ptr error) {

@@ -66,7 +66,8 @@ class section_agent final : public section_core {
   template <class Cast, class Message, class... A>
   void broadcast(const A&... args) {
     (void)index_part_of<Index>(self_, about().array);  // throws if there is none
-    const std::uint32_t number = ++broadcasts_;
+    broadcasts_ = broadcasts_.next();
+    const std::uint32_t number = broadcasts_.value;
     std::exception_ptr failed;  // copying the arguments: the others get theirs
     for (const auto& c : below_) try {
         Cast::send(self_, about().array, c.address(), args...);
@@ -131,7 +132,7 @@ class section_agent final : public section_core {
   boost::unordered_flat_set<Index, index_hash<Index>, index_equal<Index>> members_;
   std::vector<Index> removed_;
   std::vector<remote<section_agent>> below_;
-  std::uint32_t broadcasts_ = 0;  // broadcasts so far
+  sequence_number broadcasts_ = before_first;  // the last one
   bool walking_ = false;
 };
 
@@ -185,14 +186,15 @@ struct member_operation {
   static constexpr std::string_view class_name() noexcept { return type_name<T>(); }
   static constexpr std::string_view name() noexcept { return M::name; }
   template <class... A>
-  static void run(pe& self, slot& s, void*, std::uint64_t id, std::uint32_t number, A&&... args) {
+  static void run(pe& self, slot& s, void*, std::uint64_t id, std::uint32_t value, A&&... args) {
+    const sequence_number number{value};
     auto& c = cell<T, Index>::of(s.where_apart());
     membership* m = find_membership(c, id);
     if (m == nullptr) return;
     if (!m->take_turn(number, c.part->lossy())) {
       bytes b = message::forms::head_to_wire({0, 0, self.id(), 0, 0}, c.index, {});
       try {
-        pack_after(b, id, number, std::as_const(args)...);
+        pack_after(b, id, value, std::as_const(args)...);
       } catch (...) {
         c.part->skip_broadcast(*m, number);
         throw;
@@ -215,7 +217,7 @@ struct member_operation {
     if (!s.has_object) return;
     auto& c = cell<T, Index>::of(s.where_apart());
     const auto id = orrery::read<std::uint64_t>(args);
-    if (membership* m = find_membership(c, id)) c.part->skip_broadcast(*m, orrery::read<std::uint32_t>(args));
+    if (membership* m = find_membership(c, id)) c.part->skip_broadcast(*m, {orrery::read<std::uint32_t>(args)});
   }
 };
 
@@ -229,7 +231,7 @@ struct void_operation {
   static constexpr std::string_view name() noexcept { return "(a broadcast that failed)"; }
   static void run(pe&, slot& s, void*, std::uint64_t id, std::uint32_t number) {
     auto& c = cell<T, Index>::of(s.where_apart());
-    if (membership* m = find_membership(c, id)) c.part->skip_broadcast(*m, number);
+    if (membership* m = find_membership(c, id)) c.part->skip_broadcast(*m, {number});
   }
 };
 

@@ -14,12 +14,12 @@ namespace {
 // A member that has ended.
 struct end_of_member {
   std::uint64_t section = 0;
-  std::uint32_t contributed = 0;
+  sequence_number contributed;
 };
 struct end_of_child {
   std::uint64_t section = 0;
   std::uint32_t child = 0;
-  std::uint32_t after = 0;
+  sequence_number after;
 };
 
 std::string name_of_section(const std::string& array) { return "a section of " + array; }
@@ -91,16 +91,16 @@ void section_core::fail_reductions(const std::string& array) noexcept {
     fail_unfinished(self_, name_of_section(array), r.target.get());
 }
 
-open_reduction& section_core::open(std::uint32_t number) {
+open_reduction& section_core::open(sequence_number number) {
   const auto at = std::ranges::lower_bound(open_, number, {}, &open_reduction::number);
   if (at != open_.end() && at->number == number) return *at;
   open_reduction& r = *open_.emplace(at);
   r.number = number;
-  for (const child& c : children_) r.children_left += c.done < number && c.ended >= number ? 1 : 0;
+  for (const child& c : children_) r.children_left += c.done < number && !(c.has_ended && c.ended < number) ? 1 : 0;
   return r;
 }
 
-std::uint64_t section_core::expected(std::uint32_t number) const noexcept {
+std::uint64_t section_core::expected(sequence_number number) const noexcept {
   std::uint64_t n = alive_;
   for (const auto& [last, count] : departed_contributions_) n += last >= number ? count : 0;
   return n;
@@ -126,11 +126,11 @@ void section_core::receive(const partial_result& p, wire::unique_ptr<accumulator
   pass_on();
 }
 
-void section_core::left(std::uint32_t contributed, orrery::reader& index) {
+void section_core::left(sequence_number contributed, orrery::reader& index) {
   --alive_;
   if (contributed > passed_) {
     const auto it =
-        std::ranges::find(departed_contributions_, contributed, &std::pair<std::uint32_t, std::uint32_t>::first);
+        std::ranges::find(departed_contributions_, contributed, &std::pair<sequence_number, std::uint32_t>::first);
     if (it != departed_contributions_.end()) {
       ++it->second;
     } else {
@@ -141,20 +141,28 @@ void section_core::left(std::uint32_t contributed, orrery::reader& index) {
   pass_on();
 }
 
-void section_core::child_ended(std::uint32_t pe, std::uint32_t after) {
+void section_core::child_ended(std::uint32_t pe, sequence_number after) {
   const auto c = std::ranges::find(children_, pe, &child::pe);
   if (c == children_.end()) return;
+  c->has_ended = true;
   c->ended = after;
   for (open_reduction& r : open_)
     if (r.number > after) --r.children_left;
+  forget_children();
   pass_on();
+}
+
+// Those that take part in none of the reductions that are to come.
+void section_core::forget_children() noexcept {
+  std::erase_if(children_, [&](const child& c) { return c.has_ended && c.ended <= passed_; });
 }
 
 void section_core::pass_on() {
   while (!open_.empty()) {
     open_reduction& r = open_.front();
-    if (r.number != passed_ + 1 || r.children_left != 0 || r.contributions != expected(r.number)) break;
+    if (r.number != passed_.next() || r.children_left != 0 || r.contributions != expected(r.number)) break;
     passed_ = r.number;
+    forget_children();
     std::erase_if(departed_contributions_, [&](const auto& g) { return g.first <= passed_; });
     const open_reduction done = std::move(r);
     open_.pop_front();
@@ -176,7 +184,7 @@ void section_core::tell_end() {
   if (told_end_ || alive_ != 0 || !departed_contributions_.empty() || !open_.empty() || about_.parent == self_.id())
     return;
   for (const child& c : children_)
-    if (c.ended == never) return;
+    if (!c.has_ended) return;
   told_end_ = true;
   if (array_core* part = array_directory::of(self_).find(about_.array)) part->begins();
   tell(self_, about_.parent, ended_handler, about_.array, 0, pack(0, end_of_child{about_.id, self_.id(), passed_}));
@@ -195,15 +203,15 @@ void throw_no_member(const std::string& element) {
 std::string section_core::explain_waits(const std::string& array) const {
   std::string text;
   for (const open_reduction& r : open_)
-    text += fmt::format("  reduction {} of a section of {}: {} contributions have come to its agent here\n", r.number,
-                        array, r.contributions);
+    text += fmt::format("  reduction {} of a section of {}: {} contributions have come to its agent here\n",
+                        r.number.value, array, r.contributions);
   return text;
 }
 
 void array_core::release_early(membership& m) {
   std::ranges::sort(m.early, {}, &membership::early_broadcast::number);
   std::size_t done = 0;
-  for (; done < m.early.size() && (lossy_ || m.early[done].number == m.broadcasts + 1); ++done) {
+  for (; done < m.early.size() && (lossy_ || m.early[done].number == m.broadcasts.next()); ++done) {
     const membership::early_broadcast& e = m.early[done];
     if (e.message.empty()) {
       (void)m.take_turn(e.number, lossy_);
@@ -227,7 +235,7 @@ void array_core::release_early(membership& m) {
   m.early.erase(m.early.begin(), m.early.begin() + static_cast<std::ptrdiff_t>(done));
 }
 
-void array_core::skip_broadcast(membership& m, std::uint32_t number) {
+void array_core::skip_broadcast(membership& m, sequence_number number) {
   if (m.take_turn(number, lossy_)) {
     release_early(m);
   } else {
@@ -261,7 +269,7 @@ void contribute_to(cell_base& c, std::uint64_t section, wire::unique_ptr<accumul
   membership& m = require_member(c, section);
   partial_result p;
   p.section = section;
-  p.number = ++m.contributed;
+  p.number = m.contributed = m.contributed.next();
   p.contributions = 1;
   p.has_target = true;
   pe& self = c.part->self();

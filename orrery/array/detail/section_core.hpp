@@ -49,9 +49,9 @@ class section_core {
   void receive(const partial_result& p, wire::unique_ptr<accumulator> value, wire::unique_ptr<reduction_target> target,
                std::exception_ptr error);
   /// A member has ended that contributed so often; `index` says which.
-  void left(std::uint32_t contributed, orrery::reader& index);
+  void left(sequence_number contributed, orrery::reader& index);
   /// Nobody below that child will contribute to what comes after that reduction.
-  void child_ended(std::uint32_t pe, std::uint32_t after);
+  void child_ended(std::uint32_t pe, sequence_number after);
   [[nodiscard]] std::size_t open_reductions() const noexcept { return open_.size(); }
   /// Elements of the array were lost: those that are not over fail, and later ones.
   void elements_lost(const std::string& array) noexcept;
@@ -66,14 +66,15 @@ class section_core {
   virtual void remove(orrery::reader& index) = 0;
 
  private:
-  static constexpr std::uint32_t never = ~0U;
   struct child {
     std::uint32_t pe = 0;
-    std::uint32_t done = 0;  // its last reduction
-    std::uint32_t ended = never;  // after that one
+    sequence_number done = before_first;  // its last reduction
+    bool has_ended = false;
+    sequence_number ended = before_first;  // after that one
   };
-  [[nodiscard]] open_reduction& open(std::uint32_t number);
-  [[nodiscard]] std::uint64_t expected(std::uint32_t number) const noexcept;
+  [[nodiscard]] open_reduction& open(sequence_number number);
+  [[nodiscard]] std::uint64_t expected(sequence_number number) const noexcept;
+  void forget_children() noexcept;
   void pass_on();
   void fail_lost_reductions(const std::string& array) noexcept;
   void tell_end();
@@ -81,10 +82,10 @@ class section_core {
   description about_;
   std::uint64_t alive_;
   // last reduction of members that ended, how many
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> departed_contributions_;
-  std::vector<child> children_;
+  std::vector<std::pair<sequence_number, std::uint32_t>> departed_contributions_;
+  std::vector<child> children_;  // that take part in reductions above passed_
   std::deque<open_reduction> open_;
-  std::uint32_t passed_ = 0;
+  sequence_number passed_ = before_first;
   bool told_end_ = false;
 };
 
