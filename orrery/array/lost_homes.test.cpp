@@ -153,6 +153,43 @@ TEST(lost_homes, reductions_of_sections_end_when_elements_were_lost) {
     for (int k = 0; k < 2; ++k) EXPECT_THROW((void)vote().get(), node_lost);
   });
 }
+// A section that cannot be made, or is destroyed, where a node is lost meanwhile.
+void expect_no_members(array<Voter> a) {
+  for (const auto* c : detail::part_of<Voter, std::int32_t>(detail::here_pe(), a.id()).cells())
+    EXPECT_EQ(c->sections, nullptr) << "PE " << this_pe();
+}
+TEST(lost_homes, nothing_is_kept_of_a_section_whose_node_is_lost) {
+  const testing::leaks_expected of_the_lost_node;
+  for (int at = 0; at < 60; ++at)
+    in_simulation("machines=3,net=10g,detect=20us,lose=2@" + std::to_string(1000 + at) + "us", [] {
+      const auto begin = now();
+      const auto a = create_array<Voter>(range<std::int32_t>{12});
+      sleep_for(std::chrono::milliseconds(1) - (now() - begin));
+      attempt([&] { destroy(create_section(a, range<std::int32_t>{12}, 1)); });
+      sleep_for(std::chrono::milliseconds(1));
+      for (const std::uint32_t p : {0U, 1U}) call<&expect_no_members>(pe(p), a);
+    });
+}
+
+// A process that sends broadcasts waits for those under way, which never come where a node is lost.
+struct Stepper;
+ORRERY_PROCESS(Stepper, step);
+struct Stepper : element<Stepper> {
+  void step() {}
+};
+array<Stepper> make_steppers() { return create_array<Stepper>(range<std::int32_t>{12}, {.branching = 1}); }
+TEST(lost_homes, a_process_that_sends_broadcasts_hears_of_the_loss) {
+  const testing::leaks_expected of_the_lost_node;
+  for (const char* const lost : {"1", "2"})
+    in_simulation("machines=3,detect=100us,lose=" + std::string(lost) + "@2ms", [] {
+      const auto a = call<&make_steppers>(pe(1));  // its tree: 1, 2, 0
+      EXPECT_THROW(
+          {
+            for (;;) post(a)->step();
+          },
+          node_lost);
+    });
+}
 // Takes its time to end, and looks at its array then.
 struct Lingering;
 ORRERY_PROCESS(Lingering, go);

@@ -99,32 +99,36 @@ section<T, Index> create_section(const array<T, Index>& a, const std::vector<Ind
   const auto children = [&](std::size_t rank) {
     return std::pair{std::min(k * rank + 1, pes.size()), std::min(k * rank + k + 1, pes.size())};
   };
+  detail::attempts attempt;
   std::vector<future<remote<agent>>> making;
   for (std::size_t r = 0; r < pes.size(); ++r) {
     const auto [first, last] = children(r);
     detail::section_core::description s{id, a.id(), r == 0 ? self.id() : pes[(r - 1) / k], {}};
     s.children.assign(pes.begin() + static_cast<std::ptrdiff_t>(first),
                       pes.begin() + static_cast<std::ptrdiff_t>(last));
-    making.push_back(start_spawn<agent>(orrery::pe(pes[r]), std::move(s), std::move(at_home[pes[r]])));
+    attempt(
+        [&] { making.push_back(start_spawn<agent>(orrery::pe(pes[r]), std::move(s), std::move(at_home[pes[r]]))); });
   }
   std::vector<remote<agent>> agents;
-  std::exception_ptr failed;
-  for (auto& m : making) try {
-      agents.push_back(m.get());
-    } catch (...) {
-      failed = std::current_exception();
-    }
-  if (failed != nullptr) {
-    for (const auto& g : agents) destroy(g);
-    std::rethrow_exception(failed);
-  }
+  for (auto& m : making) attempt([&] { agents.push_back(m.get()); });
+  const bool all_made = !attempt.failed();
   std::vector<future<void>> joining;
-  for (std::size_t r = 0; r < agents.size(); ++r) {
+  for (std::size_t r = 0; all_made && r < agents.size(); ++r) {
     const auto [first, last] = children(r);
-    joining.push_back(start(agents[r])->join(std::vector<remote<agent>>(
-        agents.begin() + static_cast<std::ptrdiff_t>(first), agents.begin() + static_cast<std::ptrdiff_t>(last))));
+    attempt([&, first, last] {
+      joining.push_back(start(agents[r])->join(std::vector<remote<agent>>(
+          agents.begin() + static_cast<std::ptrdiff_t>(first), agents.begin() + static_cast<std::ptrdiff_t>(last))));
+    });
   }
-  for (auto& j : joining) j.get();
+  for (auto& j : joining) attempt([&] { j.get(); });
+  // An agent that is lost tells nobody below it: so each is told, from the last one on.
+  if (attempt.failed()) {
+    for (; !agents.empty(); agents.pop_back()) {
+      if (all_made) attempt([&] { agents.back()->leave(); });
+      attempt([&] { destroy(agents.back()); });
+    }
+    attempt.rethrow_first();
+  }
   return section<T, Index>(id, a.id(), agents.front());
 }
 
@@ -178,8 +182,10 @@ void destroy(const section<T, Index>& s) {
   if (!s) detail::throw_null_section();
   const remote<detail::section_agent<T, Index>> root(s.root_.root);
   try {
-    root->leave();
-    destroy(root);
+    detail::attempts attempt;
+    attempt([&] { root->leave(); });
+    attempt([&] { destroy(root); });
+    attempt.require_all();
   } catch (const process_gone&) {
     throw process_gone(verbatim, "the section was destroyed before");
   }

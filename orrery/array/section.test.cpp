@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -138,6 +139,30 @@ TEST(section, a_member_that_has_ended_is_not_waited_for) {
     quiescence();
     EXPECT_TRUE(a[3]->heard().empty());
   });
+}
+
+struct Sleeper;
+ORRERY_PROCESS(Sleeper, nap, give);
+struct Sleeper : element<Sleeper> {
+  void nap() const { sleep_for(std::chrono::milliseconds(5)); }
+  void give(section<Sleeper> s, result_target t) { contribute(s, 1, sum, t); }
+};
+TEST(section, a_member_that_ends_before_it_has_joined_is_not_waited_for) {
+  for (const char* const world : {"pes=3", "machines=3"})
+    in_simulation(world, [] {
+      const auto a = create_array<Sleeper>(range<std::int32_t>{12});
+      for (const std::int32_t i : {2, 5}) {
+        post(a[i])->nap();
+        post_destroy(a[i]);
+      }
+      const auto s = create_section(a, std::vector<std::int32_t>{1, 2, 3, 4, 5, 6});
+      for (int k = 0; k < 3; ++k) {
+        auto [target, result] = expect_result<int>();
+        post(s)->give(s, target);
+        EXPECT_EQ(result.get(), 4);
+      }
+      quiescence(a);
+    });
 }
 
 TEST(section, a_contribution_counts_though_its_member_ends_before_the_others) {

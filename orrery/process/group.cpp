@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/process/group.hpp>
 
+#include <orrery/process/detail/attempts.hpp>
 #include <orrery/process/detail/finish.hpp>
 #include <orrery/process/make_group.hpp>
 #include <orrery/process/runtime.hpp>
@@ -49,24 +50,6 @@ reserved reserve_part(std::uint32_t members) {
 }
 
 void give_back_part(reserved r) { give_back(here_pe(), r); }
-
-/// Things to do of which one may fail, and the others are to be done all the same.
-class attempts {
- public:
-  template <class F>
-  void operator()(F&& f) {
-    try {
-      std::forward<F>(f)();
-    } catch (...) {
-      if (first_ == nullptr) first_ = std::current_exception();
-    }
-  }
-  [[nodiscard]] bool failed() const noexcept { return first_ != nullptr; }
-  [[noreturn]] void rethrow_first() const { std::rethrow_exception(first_); }
-
- private:
-  std::exception_ptr first_;
-};
 
 /// At the PE of part `first`: tells it and those up to `last` whose group they are. Each PE passes
 /// it on to the middle of what is left: the list of all members is long, and one PE alone would

@@ -4,6 +4,7 @@
 #include <orrery/array/array.hpp>
 #include <orrery/array/detail/activity.hpp>
 #include <orrery/array/detail/section_core.hpp>
+#include <orrery/process/detail/attempts.hpp>
 #include <orrery/wire/unique_ptr.hpp>
 
 #include <boost/unordered/unordered_flat_set.hpp>
@@ -47,19 +48,28 @@ class section_agent final : public section_core {
     members_.insert(members.begin(), members.end());
   }
 
-  /// Tells the members, which have to know before anything else happens.
+  /// Tells the members, which have to know before anything else happens. A member that has ended
+  /// meanwhile has not heard of the section, and so does not leave it by itself.
   void join(std::vector<remote<section_agent>> children) {
     below_ = std::move(children);
-    ask_members<element_message<T, Index, join_operation<T, Index>, std::uint64_t>>(about().id);
+    for (const Index& i : ask_members<element_message<T, Index, join_operation<T, Index>, std::uint64_t>>(about().id)) {
+      bytes index;
+      pack_after(index, i);
+      orrery::reader r(index);
+      left(before_first, r);
+    }
   }
   /// Tells them that there is no such section any more, and ends all agents below this one.
   void leave() {
+    attempts attempt;  // one of them may be lost
     std::vector<future<void>> leaving;
-    for (const auto& c : below_) leaving.push_back(start(c)->leave());
+    for (const auto& c : below_) attempt([&] { leaving.push_back(start(c)->leave()); });
     if (array_directory::of(self_).find(about().array) != nullptr)
-      ask_members<element_message<T, Index, forget_operation<T, Index>, std::uint64_t>>(about().id);
-    for (auto& l : leaving) l.get();
-    for (const auto& c : below_) destroy(c);
+      attempt(
+          [&] { (void)ask_members<element_message<T, Index, forget_operation<T, Index>, std::uint64_t>>(about().id); });
+    for (auto& l : leaving) attempt([&] { l.get(); });
+    for (const auto& c : below_) attempt([&] { destroy(c); });
+    attempt.require_all();
   }
 
   /// Sends a message with these arguments to the children, and to all members.
@@ -93,19 +103,31 @@ class section_agent final : public section_core {
   ORRERY_PROCESS_MEMBERS(section_agent, join, leave)
 
  private:
-  // Asks all members that are alive, and waits until they have answered.
+  // Asks all members that are alive, and waits until they have answered. Returns those that had
+  // ended before they got it.
   template <class Message, class V>
-  void ask_members(const V& value) {
-    std::vector<future<void>> answers;
+  [[nodiscard]] std::vector<Index> ask_members(const V& value) {
+    attempts attempt;
+    std::vector<std::pair<Index, future<void>>> answers;
     {
       const walk all(*this);
       for (const Index& i : members_)
-        answers.push_back(start_element<Message, void>(self_, element_name<T, Index>{about().array, i}, V(value)));
+        attempt([&] {
+          answers.emplace_back(i,
+                               start_element<Message, void>(self_, element_name<T, Index>{about().array, i}, V(value)));
+        });
     }
-    for (auto& a : answers) try {
-        a.get();
-      } catch (const process_gone&) {  // it has ended meanwhile, and leaves as it always would
-      }
+    std::vector<Index> ended;
+    for (auto& [i, answer] : answers)
+      attempt([&] {
+        try {
+          answer.get();
+        } catch (const process_gone&) {
+          ended.push_back(i);
+        }
+      });
+    attempt.require_all();
+    return ended;
   }
   void remove(orrery::reader& index) override {
     const auto i = orrery::read<Index>(index);
