@@ -20,7 +20,8 @@ namespace orrery {
 enum class early : std::uint8_t {
   wait,  ///< it waits at the home of the index until the element is created; the default
   create_at_home,  ///< the element is default-constructed on the home PE
-  create_at_sender,  ///< the same on the PE where the message was sent
+  /// The same on the PE where the message was sent; at the home, if the array is not on that PE.
+  create_at_sender,
   /// It fails with process_gone, unless others wait there already: then it comes after them.
   refuse,
 };

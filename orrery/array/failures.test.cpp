@@ -710,5 +710,22 @@ TEST(array_failures, an_element_moves_without_broadcasts_that_cannot_go_along) {
   EXPECT_NE(report.find("it has faded"), std::string::npos) << report;
 }
 
+TEST(array_failures, a_result_for_an_array_that_was_destroyed_is_reported) {
+  ::testing::internal::CaptureStderr();
+  in_world(2, [] {
+    const auto gone = create_array<Listener>(range<std::int32_t>{2}, {.name = "listeners"});
+    const result_target all = result_to<&Listener::add>(gone);
+    const result_target one = result_to<&Listener::add>(gone[1]);
+    destroy(gone);
+    const auto a = create_array<Giver>(range<std::int32_t>{6});
+    for (const result_target& t : {all, one}) post(a)->give(t);
+    quiescence(a);
+  });
+  const std::string report = ::testing::internal::GetCapturedStderr();
+  const std::size_t first = report.find("listeners: the array was destroyed");
+  ASSERT_NE(first, std::string::npos) << report;
+  EXPECT_NE(report.find("listeners: the array was destroyed", first + 1), std::string::npos) << report;
+}
+
 }  // namespace failures_tests
 }  // namespace orrery

@@ -31,20 +31,39 @@ struct Cell : element<Cell> {
   int all = 0;
 };
 
+// Its elements are made where messages to them are sent.
+struct Word;
+ORRERY_PROCESS(Word, count, hear, sum_of);
+struct Word : element<Word, std::string> {
+  static constexpr early when_early(std::string_view) { return early::create_at_sender; }
+  int count() { return ++calls; }
+  void hear(int n) { all += n; }
+  int sum_of() const { return all; }
+  template <class A>
+  void serialize(A& a) {
+    a & calls & all;
+  }
+  int calls = 0;
+  int all = 0;
+};
+
 // What guests and host tell each other.
 struct Desk {
   Desk() = default;
   explicit Desk(const array<Cell>& a) : cells(a) {}
+  Desk(const array<Cell>& a, const array<Word, std::string>& w) : cells(a), words(w) {}
+  array<Word, std::string> lend_words() const { return words; }
   void came() { ++guests; }
   int count() const { return guests; }
   array<Cell> lend() const { return cells; }
   void release() { ++released; }
   int releases() const { return released; }
   array<Cell> cells;
+  array<Word, std::string> words;
   int guests = 0;
   int released = 0;
 };
-ORRERY_PROCESS(Desk, came, count, lend, release, releases);
+ORRERY_PROCESS(Desk, came, count, lend, lend_words, release, releases);
 
 struct Fellow : member<Fellow> {
   int everybody() { return all_reduce(1); }
@@ -248,6 +267,40 @@ TEST(guests, hear_that_an_array_has_lost_a_part) {
   (void)first.end();
 }
 
+void lender_of_words() {
+  const auto cells = create_array<Cell>(range<int>{elements}, {.name = "lent"});
+  const auto words = create_array<Word>({.name = "words"});
+  const auto desk = spawn<Desk>(here(), cells, words);
+  publish("/desk", desk);
+  fmt::print(stderr, "up\n");
+  while (desk->count() < 1) yield();
+  quiescence(cells);
+  quiescence(words);
+}
+// Messages to elements that there are not yet, and results that come from the other program.
+void borrower_of_words() {
+  const auto desk = lookup<Desk>("/desk");
+  const auto words = desk->lend_words();
+  for (int n = 1; n <= 3; ++n) check(words["x"]->count() == n, "a call to an element that a guest's message makes");
+  post(words["y"])->hear(5);
+  check(words["y"]->sum_of() == 5, "a post to an element that it makes");
+
+  const auto own = create_array<Word>({.name = "own"});
+  for (const char* const w : {"a", "b"}) own.insert(w);
+  post(desk->lend())->give(result_to<&Word::hear>(own));
+  for (const char* const w : {"a", "b"})
+    while (own[w]->sum_of() != elements) yield();
+  post(desk->lend())->give(result_to<&Word::hear>(own["a"]));
+  while (own["a"]->sum_of() != 2 * elements) yield();
+  desk->came();
+}
+TEST(guests, make_elements_by_messages_and_get_results_in_their_own_arrays) {
+  program first({"--scenario=lender_of_words", own_world(), "--orrery-nodes=2", "--orrery-pes=2"});
+  first.hear("up");
+  EXPECT_EQ(outcome_of({"--scenario=borrower_of_words", own_world(), "--orrery-pes=2"}), "good");
+  EXPECT_EQ(first.end(), "good");
+}
+
 void lend_to_guests(std::vector<std::string> options) {
   options.insert(options.end(), {"--scenario=lender", own_world()});
   program first(options);
@@ -300,6 +353,8 @@ const orrery::testing::scenarios_of_file of_this({{"host", host},
                                                   {"borrower", borrower},
                                                   {"lender_that_loses_a_node", lender_that_loses_a_node},
                                                   {"borrower_of_what_is_lost", borrower_of_what_is_lost},
+                                                  {"lender_of_words", lender_of_words},
+                                                  {"borrower_of_words", borrower_of_words},
                                                   {"borrower_that_is_killed", borrower_that_is_killed}});
 
 }  // namespace guests_tests

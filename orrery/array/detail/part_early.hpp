@@ -36,7 +36,9 @@ bool index_part<Index>::create_for(const routed_kind& kind, remote_location* a, 
   if (kind.creation == nullptr) return false;
   if (a != nullptr && !a->is_home) return false;
   if ((h.flags & route_head::tried) != 0 || ends()) return false;
-  const std::uint32_t at = kind.policy == early::create_at_home ? self_.id() : h.origin;
+  // a guest has no part of the array
+  const bool at_sender = kind.policy == early::create_at_sender && about().pes.contains(h.origin);
+  const std::uint32_t at = at_sender ? h.origin : self_.id();
   begins();
   tell(self_, self_.id(), *kind.creation, id(), 0, pack(0, creation{{}, at, 0, false}, i));
   return true;

@@ -42,6 +42,21 @@ bytes message_of(pe& self, const reduction_target& t, std::span<const std::byte>
   return b;
 }
 
+// To an element, or all: of an array that is on this PE, or of another program's. Never parks.
+void deliver_to_array(pe& self, const reduction_target& t, const array_handler& h, std::span<const std::byte> message) {
+  const bool all = t.what == reduction_target::kind::all;
+  array_core* const part = array_directory::of(self).find(t.array);
+  if (part == nullptr) {
+    if (!is_guest_of(self, t.array)) throw_no_array(t.array);
+    send_as_guest(self, t.array, all ? guest_request::broadcast : guest_request::message, h, message);
+  } else if (all) {
+    part->broadcast_now(h, message);
+  } else {
+    part->begins();
+    tell(self, self.id(), h, t.array, self.id(), message);
+  }
+}
+
 void deliver_result(pe& self, const reduction_target& t, std::span<const std::byte> value) {
   if (t.what == reduction_target::kind::none) return;
   if (t.what == reduction_target::kind::call) {
@@ -73,18 +88,18 @@ void deliver_result(pe& self, const reduction_target& t, std::span<const std::by
     }
     case reduction_target::kind::element: {
       const bytes b = message_of(self, t, value);
-      if (array_core* part = array_directory::of(self).find(t.array)) part->begins();
-      tell(self, self.id(), h, t.array, self.id(), b);
+      deliver_to_array(self, t, static_cast<const array_handler&>(h), b);
       break;
     }
+    case reduction_target::kind::all:
+      deliver_to_array(self, t, static_cast<const array_handler&>(h), value);
+      break;
     case reduction_target::kind::forward: {
       const bytes b = message_of(self, t, value);
       tell(self, self.id(), h, 0, 0, b);
       break;
     }
     default:
-      if (array_core* part = array_directory::of(self).find(t.array))
-        part->broadcast_now(static_cast<const array_handler&>(h), value);
       break;
   }
 }
@@ -179,17 +194,7 @@ void deliver_value(pe& self, const reduction_target& t, std::uint32_t mark, std:
                     "the target for {}",
                     type, name_of_mark(t.type), type));
   const bool of_array = t.what == reduction_target::kind::element || t.what == reduction_target::kind::all;
-  if (of_array && array_directory::of(self).find(t.array) == nullptr) {
-    if (!is_guest_of(self, t.array)) throw_no_array(t.array);
-    const scheduler::handler* const h = scheduler::find_handler(t.handler);
-    if (h == nullptr) throw bad_message(errc::unknown_handler, "the target of a value");
-    const bytes b = message_of(self, t, value);
-    (void)may_send_as_guest(self, t.array, true);
-    send_as_guest(self, t.array,
-                  t.what == reduction_target::kind::all ? guest_request::broadcast : guest_request::message,
-                  static_cast<const array_handler&>(*h), b);
-    return;
-  }
+  if (of_array && array_directory::of(self).find(t.array) == nullptr) (void)may_send_as_guest(self, t.array, true);
   deliver_result(self, t, value);
 }
 
