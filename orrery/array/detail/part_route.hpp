@@ -314,19 +314,20 @@ void index_part<Index>::pes_lost() noexcept {
   // node. And where only the first home was to be asked, as another one may be left. Entries of
   // elements that were on the lost node stay at homes, and elsewhere until they are asked for
   // (forget_lost_place): they may have left it.
-  std::vector<Index> stuck;
-  for (auto& [i, e] : tables_->places) {
-    if (!e.is_remote() || e.there()->is_home) continue;
-    const remote_location& a = *e.there();
+  const auto is_stuck = [&](const remote_location& a) {
     const bool knows_nothing = a.slot == wire::no_slot && a.moves == 0;
-    if (a.state == remote_location::what::waiting || (knows_nothing && !scheduler::reaches(self_, a.pe)))
-      stuck.push_back(i);
-  }
+    return !a.is_home &&
+           (a.state == remote_location::what::waiting || (knows_nothing && !scheduler::reaches(self_, a.pe)));
+  };
+  std::vector<Index> stuck;
+  for (auto& [i, e] : tables_->places)
+    if (e.is_remote() && is_stuck(*e.there())) stuck.push_back(i);
   for (const Index& i : stuck) {
-    remote_location& a = *find_location(i);
-    if (a.held != nullptr) {
-      a.passes = false;
-      create_held(i, a);
+    remote_location* const a = find_location(i);
+    if (a == nullptr || !is_stuck(*a)) continue;  // the messages of another one have changed it
+    if (a->held != nullptr) {
+      a->passes = false;
+      create_held(i, *a);
     } else {
       // to the home: an element there, or elsewhere, or none any more
       dispatch_all(erase_remote_location(i));
