@@ -81,7 +81,8 @@ std::expected<copy_plan, std::uint64_t> plan_copy(const copy_task& task, std::ui
 copy_job::copy_job(copy_task task, const copy_plan& plan)
     : task_(std::move(task)),
       plan_(plan),
-      folder_(detail::tidy_path(task_.output) + ".copy", detail::tidy_path(task_.output)),
+      folder_(internal::folder_beside(detail::tidy_path(task_.output), "copy", task_.input, task_.folders),
+              detail::tidy_path(task_.output)),
       identity_(new internal::job_sets(folder_, task_.input, detail::tidy_path(task_.output))) {
   task_.output = detail::tidy_path(task_.output);
   const bool begun = folder_.begun(description(), identity_->advice());

@@ -130,6 +130,20 @@ TEST(copy_job, that_was_interrupted_neither_mixes_inputs_nor_replaces_other_outp
     EXPECT_NE(data_set::read_info(y).id, other);
   });
 }
+TEST(copy_job, to_where_a_copy_was_made_from_leaves_that_copy_alone) {
+  const scratch folder;
+  const std::string x = folder / "x";
+  program([&] {
+    destroy(make(x, {8, 8, 8}, true));
+    copy(task_of(x, x + ".copy"));
+    (void)testing::error_text(EINVAL, [&] { copy(task_of(x + ".copy", x)); });
+    data_set::remove(x);
+    (void)testing::error_text(EINVAL, [&] { copy(task_of(x + ".copy", x)); });
+    copy(task_of(x + ".copy", folder / "z"));
+    (void)testing::error_text(EEXIST, [&] { copy(task_of(folder / "z", x)); });
+    copy(task_of(x + ".copy", folder / "back"));
+  });
+}
 TEST(copy_job, converts_and_counts_what_becomes_infinite) {
   const std::vector<double> x{1.5, 1e39, -std::numeric_limits<double>::infinity()};
   std::vector<float> y(3);

@@ -5,18 +5,22 @@
 #include <orrery/process/runtime.hpp>
 #include <orrery/process/spawn.hpp>
 #include <orrery/storage/detail/page_file.hpp>
+#include <orrery/storage/internal/data_set_header.hpp>
 #include <orrery/storage/internal/hosts.hpp>
 #include <orrery/storage/internal/job_data.hpp>
 #include <orrery/storage/internal/job_presence.hpp>
 #include <orrery/storage/internal/patience.hpp>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <initializer_list>
 #include <span>
 #include <sstream>
 #include <stdexcept>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -51,6 +55,35 @@ void write_text(const std::string& file, const std::string& text) {
   }
 }
 
+// Programs make the lock first and remove it last. So a folder without one is no job's, unless it
+// is empty. The second look is for a program that has begun between the first and the list.
+bool is_foreign(const fs::path& folder) {
+  const auto has_lock_file = [&] {
+    struct stat st{};
+    return ::lstat((folder / lock_file).c_str(), &st) == 0 && S_ISREG(st.st_mode) && st.st_size == 0;
+  };
+  std::error_code error;
+  if (fs::exists(internal::header_path(folder), error)) return true;
+  return !has_lock_file() && !fs::is_empty(folder, error) && !error && !has_lock_file();
+}
+
+// The description goes first: after a kill amid the rest nothing seems to have begun.
+void remove_all_but(const std::string& folder, std::initializer_list<std::string_view> kept, std::error_code& error) {
+  fs::remove(folder + "/" + description_file, error);
+  for (fs::directory_iterator at(folder, error); !error && at != fs::directory_iterator(); at.increment(error)) {
+    const std::string name = at->path().filename().string();
+    if (std::ranges::find(kept, name) == kept.end()) fs::remove_all(at->path(), error);
+    if (error) return;
+  }
+}
+void remove_folder(const std::string& folder, std::error_code& error) {
+  remove_all_but(folder, {lock_file}, error);
+  if (!error) fs::remove(folder + "/" + lock_file, error);
+  std::error_code taken_again;  // another program has its lock there by now
+  if (!error) fs::remove(folder, taken_again);
+  if (error == std::errc::no_such_file_or_directory) error.clear();
+}
+
 // Its description says so.
 bool works_on(const fs::path& folder, const fs::path& target) {
   std::error_code not_ours;
@@ -78,8 +111,12 @@ bool job_folder::take_lock() {
   // of a program that seems to live: it may have been killed just now
   constexpr auto grace = std::chrono::seconds(1);
   std::error_code error;
-  fs::create_directory(path_, error);
+  const bool made = fs::create_directory(path_, error);
   if (error) throw_errno(error.value(), fmt::format("cannot make the folder {}, where progress is kept", path_));
+  if (!made && is_foreign(path_))
+    throw_errno(EEXIST, fmt::format("{} is where the progress of a job on {} is kept, and there is something else: "
+                                    "move that away, or choose another name for the output",
+                                    path_, target_));
   const std::string file = *this / lock_file;
   try {
     lock_ = io::descriptor(file, O_RDWR | O_CREAT);
@@ -148,7 +185,7 @@ job_folder::~job_folder() { leave(); }
 
 void job_folder::leave() noexcept {
   std::error_code ignored;
-  if (has_lock() && !fs::exists(about(), ignored)) fs::remove_all(path_, ignored);
+  if (has_lock() && !fs::exists(about(), ignored)) remove_folder(path_, ignored);
   for (const auto& p : others_) {
     try {
       destroy(p);
@@ -180,9 +217,9 @@ std::optional<std::string> job_folder::noted(const std::string& name) const {
 }
 
 void job_folder::clear() {
-  fs::remove(about());  // killed amid the rest, nothing is taken for a job that was begun
-  for (const auto& e : fs::directory_iterator(path_))
-    if (e.path().filename() != lock_file && e.path().filename() != nodes_file) fs::remove_all(e.path());
+  std::error_code error;
+  remove_all_but(path_, {lock_file, nodes_file}, error);
+  if (error) throw_errno(error.value(), fmt::format("cannot empty the folder {}", path_));
 }
 void job_folder::finish(const std::string& result) { note("finished", result); }
 std::optional<std::string> job_folder::finished() const { return noted("finished"); }
@@ -194,8 +231,9 @@ void job_folder::remove(const std::string& path) {
   if (lock >= 0 && ::flock(lock, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK &&
       !internal::look_at_nodes(path + "/" + nodes_file).own)
     return;
-  fs::remove(path + "/" + description_file);
-  fs::remove_all(path);
+  std::error_code error;
+  remove_folder(path, error);
+  if (error) throw_errno(error.value(), fmt::format("cannot remove the folder {}", path));
 }
 
 std::size_t job_folder::forget(const std::string& target) {

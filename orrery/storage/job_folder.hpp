@@ -43,7 +43,8 @@ class job_folder {
  public:
   /// Makes the folder or takes it over, and locks it for all nodes of this program. `target`: what
   /// is worked on, for texts. Parks while a program that was killed comes to its end. Throws EBUSY
-  /// (another program is at it, and lives), EACCES and others.
+  /// (another program is at it, and lives), EEXIST (something else than a job's folder is there; it
+  /// is left as it is), EACCES and others.
   job_folder(std::string path, std::string target);
   job_folder(const job_folder&) = delete;
   job_folder& operator=(const job_folder&) = delete;

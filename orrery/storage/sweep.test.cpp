@@ -316,6 +316,24 @@ TEST(job_folder, is_taken_by_one_at_a_time_and_is_gone_if_nothing_has_begun) {
     EXPECT_FALSE(fs::exists(folder / "job"));
   });
 }
+TEST(job_folder, leaves_what_is_no_folder_of_a_job_as_it_is) {
+  folder_with_set f;
+  program([&] {
+    fs::create_directory(f / "job");
+    std::ofstream(f / "job/notes") << "mine";
+    const std::string said = error_text(EEXIST, [&] { job_folder(f / "job", "it"); });
+    EXPECT_NE(said.find("move that away"), std::string::npos) << said;
+    EXPECT_EQ(std::distance(fs::directory_iterator(f / "job"), fs::directory_iterator()), 1);
+    std::ofstream(f / "job/lock") << "mine, too";
+    (void)error_text(EEXIST, [&] { job_folder(f / "job", "it"); });
+    EXPECT_EQ(fs::file_size(f / "job/lock"), 9U);
+    (void)error_text(EEXIST, [&] { job_folder(f.x, "it"); });
+    EXPECT_EQ(read_set(f.x), numbers());
+    fs::create_directory(f / "empty");
+    job_folder(f / "empty", "it").begin("a");
+    EXPECT_TRUE(fs::exists(f / "empty/job.json"));
+  });
+}
 TEST(job_folder, knows_its_job_and_refuses_another) {
   const scratch folder;
   program([&] {
@@ -387,6 +405,7 @@ struct left_folder : scratch {
   int held = -1;
   explicit left_folder(const std::string& locked) {
     fs::create_directory(job);
+    std::ofstream(job + "/lock").close();  // which a program makes first
     const pid_t gone = ::fork();
     if (gone == 0) ::_exit(0);
     (void)::waitpid(gone, nullptr, 0);
@@ -697,6 +716,34 @@ TEST(job_folder, is_forgotten_with_what_lies_elsewhere_unless_somebody_is_at_it)
     EXPECT_FALSE(fs::exists(f / "b"));
     (void)sum_up(t, 3);
     EXPECT_EQ(read_set(f.y), summed(numbers()));
+  });
+}
+TEST(sweep_job, is_refused_where_its_folder_is_its_input_or_is_to_hold_its_output) {
+  folder_with_set f;
+  program([&] {
+    const std::string inside = f.y + ".job";
+    fs::rename(f.x, inside);
+    const std::string said = error_text(EINVAL, [&] { (void)sum_up(task_for(inside, f.y), 3); });
+    EXPECT_NE(said.find(inside + " is where the progress of this job is kept"), std::string::npos) << said;
+    EXPECT_EQ(read_set(inside), numbers());
+    fs::rename(inside, f.x);
+    sweep_task t = task_for(f.x, f.y);
+    t.folders = {f / "a", inside + "/b"};
+    (void)error_text(EINVAL, [&] { (void)sum_up(t, 3); });
+    EXPECT_FALSE(fs::exists(inside));
+  });
+}
+// A folder of that name which somebody else has made.
+TEST(sweep_job, that_is_refused_removes_nothing_of_others) {
+  folder_with_set f;
+  program([&] {
+    const std::string backup = f.y + ".job";
+    make_set(backup, numbers());
+    for (const bool there : {false, true}) {
+      if (there) make_set(f.y, numbers());
+      (void)error_text(EEXIST, [&] { (void)sum_up(task_for(f.x, f.y), 3); });
+      EXPECT_EQ(read_set(backup), numbers());
+    }
   });
 }
 TEST(sweep_job, that_fails_goes_on_with_the_units_that_were_not_done) {

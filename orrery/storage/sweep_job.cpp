@@ -38,7 +38,7 @@ sweep_job::sweep_job(sweep_task task, sweep_plan plan, const std::string& name, 
     : task_(std::move(task)),
       plan_(std::move(plan)),
       target_(task_.output.empty() ? task_.input.path : detail::tidy_path(task_.output)),
-      folder_(target_ + "." + name, target_),
+      folder_(internal::folder_beside(target_, name, task_.input, task_.folders), target_),
       identity_(new internal::job_sets(folder_, task_.input, task_.output.empty() ? "" : target_)),
       description_(this->description(description)),
       resumed_(folder_.begun(description_, identity_->advice())) {

@@ -41,7 +41,26 @@ bool lock_soon(int fd, int how) {
   return true;
 }
 
+bool lies_in(const std::string& path, const std::string& folder) {
+  const fs::path from_there = fs::weakly_canonical(path).lexically_relative(fs::weakly_canonical(folder));
+  return !from_there.empty() && *from_there.begin() != "..";
+}
+
 }  // namespace
+
+std::string folder_beside(const std::string& target, const std::string& name, const data_set_info& input,
+                          const std::vector<std::string>& folders) {
+  std::string folder = target + "." + name;
+  const auto require_outside = [&](const std::string& path) {
+    if (lies_in(path, folder))
+      throw_errno(EINVAL, fmt::format("{} cannot be used here: {} is where the progress of this job is kept, and is "
+                                      "removed at its end: move the data set, or choose another name for the output",
+                                      path, folder));
+  };
+  require_outside(input.path);
+  for (const std::string& f : folders) require_outside(parse_given_folder(f).folder);
+  return folder;
+}
 
 void remove_remains(const std::string& path) {
   try {
