@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <chrono>
 #include <filesystem>
+#include <sstream>
 #include <stdexcept>
 #include <utility>
 
@@ -176,12 +177,12 @@ copy_outcome copy_job::run(const std::function<void(const copy_status&)>& progre
     copy_status now{.units = 2 * plan_.units()};
     const array from = input_->contents();
     const array to = output_->contents();
-    const auto watch = [&](auto counts) {
-      while (!counts.wait_for(100ms)) {
+    const auto watch = [&](auto working) {
+      while (!working.wait_for(100ms)) {
         now.units_done = ledger_->units_done();
         progress(now);
       }
-      for (const std::uint64_t n : counts.get()) result.overflows += n;
+      working.get();
     };
     result.units = -ledger_->units_done();
     if (!ledger_->finished(0)) {
@@ -198,9 +199,10 @@ copy_outcome copy_job::run(const std::function<void(const copy_status&)>& progre
     now.units_done = now.units;
     progress(now);
     output_->finish();
-    folder_.finish("copied");
+    folder_.finish(std::to_string(ledger_->counted()));
     end_processes();
   }
+  std::istringstream(*folder_.finished()) >> result.overflows;  // a former version kept a word
   job_folder::remove(folder_.path());
   return result;
 }

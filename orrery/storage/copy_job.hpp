@@ -49,8 +49,8 @@ struct copy_status {
 struct copy_outcome {
   bool resumed = false;
   std::int64_t units = 0;  ///< copied by this program
-  /// Finite numbers that are too large for the copy's type, and are infinite there; of this
-  /// program.
+  /// Finite numbers that are too large for the copy's type, and are infinite there; of all programs
+  /// that have worked on the copy.
   std::uint64_t overflows = 0;
 };
 

@@ -76,7 +76,8 @@ TEST(copy_job, a_page_that_reads_back_otherwise_is_copied_again) {
     auto units = spawn<ledger>(here(), "", std::vector{plan.units(), plan.units()});
     auto one = spawn<copier>(here(), plan, units);
     units->begin(0);
-    EXPECT_EQ(one->copy(x->contents(), y->contents()), 0U);
+    one->copy(x->contents(), y->contents());
+    EXPECT_EQ(units->counted(), 0U);
     y->flush();
     {
       std::fstream file(folder / "y/device-0.pages", std::ios::in | std::ios::out | std::ios::binary);
@@ -84,17 +85,45 @@ TEST(copy_job, a_page_that_reads_back_otherwise_is_copied_again) {
     }
     EXPECT_EQ(y->verify().size(), 1U);
     units->begin(1);
-    (void)one->verify(x->contents(), y->contents());
+    one->verify(x->contents(), y->contents());
     EXPECT_TRUE(y->verify().empty());
     std::vector<double> v(static_cast<std::size_t>(product(shape)));
     y->contents().read(y->contents().whole(), std::span(v));
     EXPECT_EQ(v, elements<double>(product(shape)));
   });
 }
-void copy(const copy_task& task) {
+// It lost power: the note that the unit is done had come to its drive, and the page had not.
+TEST(copy_job, a_page_that_has_not_come_to_its_drive_is_copied_again) {
+  const scratch folder;
+  program([&] {
+    auto x = make(folder / "x", {8, 8, 8}, true);
+    const copy_task task = task_of(folder / "x", folder / "y");
+    const copy_plan plan = plan_copy(task, 2, 1).value();
+    auto y = make(folder / "y", {7, 5, 9}, false);
+    auto units = spawn<ledger>(here(), "", std::vector{plan.units(), plan.units()});
+    auto one = spawn<copier>(here(), plan, units);
+    units->begin(0);
+    one->copy(x->contents(), y->contents());
+    y->flush();
+    destroy(y);
+    const auto clear = [&](const std::string& file, std::streamoff from, std::size_t bytes) {
+      std::fstream(file, std::ios::in | std::ios::out | std::ios::binary).seekp(from) << std::string(bytes, '\0');
+    };
+    clear(folder / "y/device-0.pages", 2 * 4096, 4096);
+    clear(folder / "y/device-0.sums", 64 + 2 * 16, 16);
+    y = spawn<data_set>(here(), folder / "y", data_set_options{.mode = open_mode::read_write, .cache = {0, 0}});
+    EXPECT_TRUE(y->verify().empty());  // as if nobody had ever written it
+    units->begin(1);
+    one->verify(x->contents(), y->contents());
+    std::vector<double> v(static_cast<std::size_t>(product(shape)));
+    y->contents().read(y->contents().whole(), std::span(v));
+    EXPECT_EQ(v, elements<double>(product(shape)));
+  });
+}
+copy_outcome copy(const copy_task& task) {
   copy_job job(task, plan_copy(task, 2, 1).value());
   job.begin();
-  (void)job.run([](const copy_status&) {});
+  return job.run([](const copy_status&) {});
 }
 void begin_to_copy(const copy_task& task) {
   copy_job job(task, plan_copy(task, 2, 1).value());
@@ -128,6 +157,29 @@ TEST(copy_job, that_was_interrupted_neither_mixes_inputs_nor_replaces_other_outp
     data_set::remove(y);
     copy(task_of(x, y));
     EXPECT_NE(data_set::read_info(y).id, other);
+  });
+}
+TEST(copy_job, that_goes_on_knows_what_had_become_infinite_before) {
+  const scratch folder;
+  program([&] {
+    auto x = make(folder / "x", {8, 8, 8}, false);
+    const array a = x->contents();
+    auto v = elements<double>(product(shape));
+    v[5] = v[3000] = 1e300;
+    a.write(a.whole(), std::span<const double>(v));
+    x->finish();
+    destroy(x);
+    copy_task task = task_of(folder / "x", folder / "y");
+    task.type = element_type::float32;
+    {
+      copy_job job(task, plan_copy(task, 2, 1).value());
+      job.begin();
+      const auto stop = [](const copy_status&) { throw std::runtime_error("enough"); };
+      EXPECT_THROW((void)job.run(stop), std::runtime_error);
+    }
+    const copy_outcome outcome = copy(task);
+    EXPECT_TRUE(outcome.resumed);
+    EXPECT_EQ(outcome.overflows, 2U);
   });
 }
 TEST(copy_job, to_where_a_copy_was_made_from_leaves_that_copy_alone) {

@@ -274,4 +274,18 @@ std::string page_device::damage_of(std::uint64_t index) {
   }
 }
 
+std::string page_device::damage_of_written(std::uint64_t index) {
+  std::string what = damage_of(index);
+  if (source_ && what.empty()) return source_->damage_of_written(index);
+  if (what.empty() && state_->sums && state_->sums.get(index).state == page_state::never_written)
+    what = fmt::format("page {} of {} has not come to its drive: write the page again", index, name_);
+  return what;
+}
+
+std::vector<std::uint64_t> page_device::unwritten() const {
+  check_open();
+  if (source_) return source_->unwritten();
+  return state_->sums ? state_->sums.unwritten() : std::vector<std::uint64_t>();
+}
+
 }  // namespace orrery::storage

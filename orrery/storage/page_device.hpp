@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace orrery::storage {
 
@@ -121,6 +122,12 @@ class page_device {
   [[nodiscard]] device_statistics statistics() const { return statistics_; }
   /// Reads the page on disk, verifies it, and says what is wrong with it; empty if nothing is.
   [[nodiscard]] std::string damage_of(std::uint64_t index);
+  /// The same of a page that somebody has written: one that the checksums know nothing of is
+  /// damaged, too. A machine that lost power may have lost the write with the record of it.
+  [[nodiscard]] std::string damage_of_written(std::uint64_t index);
+  /// The pages that were never written, as far as the checksums know, in their order; none without
+  /// checksums.
+  [[nodiscard]] std::vector<std::uint64_t> unwritten() const;
 
  protected:
   /// Without a file: for derived classes that override fetch and store and have another place for
@@ -182,6 +189,7 @@ class page_device {
   remote<page_device> source_;
   wire::unique_ptr<state> state_;
 };
-ORRERY_PROCESS(page_device, write, read, read_into_cache, flush, take_writes, close, geometry, statistics, damage_of);
+ORRERY_PROCESS(page_device, write, read, read_into_cache, flush, take_writes, close, geometry, statistics, damage_of,
+               damage_of_written, unwritten);
 
 }  // namespace orrery::storage

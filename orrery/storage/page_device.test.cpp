@@ -144,6 +144,22 @@ TEST(page_device, refuses_an_index_or_a_page_that_is_not_its_own) {
     expect_in("a page of 10 bytes", text_of<std::invalid_argument>([&] { device->write(page(10), 0); }));
   });
 }
+TEST(page_device, knows_which_pages_were_never_written) {
+  const scratch folder;
+  program([&] {
+    auto device = spawn<page_device>(pe(1), folder / "pages", 4, page_bytes, device_options{.sums = folder / "sums"});
+    device->write(page_of(page_bytes, 1), 2);
+    for (int again = 0; again < 2; ++again) {
+      EXPECT_EQ(device->unwritten(), (std::vector<std::uint64_t>{0, 1, 3}));
+      EXPECT_EQ(device->damage_of_written(2), "");
+      EXPECT_EQ(device->damage_of(3), "");
+      expect_in("page 3 of " + folder / "pages" + " has not come to its drive", device->damage_of_written(3));
+      device->close();
+      device = spawn<page_device>(pe(1), folder / "pages", 4, page_bytes,
+                                  device_options{.mode = open_mode::read_only, .sums = folder / "sums"});
+    }
+  });
+}
 TEST(page_device, does_not_overwrite_a_file) {
   const scratch folder;
   program([&] {

@@ -277,6 +277,33 @@ TEST(memory_array, gives_a_page_away_when_it_is_read) {
   });
 }
 
+TEST(ledger, adds_up_what_was_counted_in_units_that_are_done) {
+  const scratch folder;
+  program([&] {
+    for (const bool again : {false, true}) {
+      auto units = spawn<ledger>(here(), folder / "progress", std::vector<std::int64_t>{2, 3});
+      if (!again) {
+        units->begin(1);
+        units->count(0, 5);
+        units->count(1, 7);
+        units->count(2, 9);
+        units->done(1);
+        units->done(2);
+      }
+      EXPECT_EQ(units->counted(), 16U);
+      destroy(units);
+    }
+    auto units = spawn<ledger>(here(), folder / "progress", std::vector<std::int64_t>{2, 3});
+    EXPECT_EQ(units->done_units(1), (std::vector<std::int64_t>{1, 2}));
+    units->redo(1, {1});
+    units->flush();
+    EXPECT_EQ(units->counted(), 9U);
+    EXPECT_EQ(units->units_done(), 1);
+    units->begin(1);
+    EXPECT_EQ(units->next(), 0);
+    EXPECT_EQ(units->next(), 1);
+  });
+}
 TEST(ledger, gives_each_unit_once_and_those_again_that_were_not_done) {
   const scratch folder;
   program([&] {
@@ -305,138 +332,6 @@ TEST(ledger, gives_each_unit_once_and_those_again_that_were_not_done) {
   });
 }
 
-TEST(job_folder, is_taken_by_one_at_a_time_and_is_gone_if_nothing_has_begun) {
-  const scratch folder;
-  program([&] {
-    {
-      const job_folder f(folder / "job", "it");
-      EXPECT_NE(error_text(EBUSY, [&] { job_folder(folder / "job", "it"); }).find("it"), std::string::npos);
-      EXPECT_FALSE(f.begun("a"));
-    }
-    EXPECT_FALSE(fs::exists(folder / "job"));
-  });
-}
-TEST(job_folder, leaves_what_is_no_folder_of_a_job_as_it_is) {
-  folder_with_set f;
-  program([&] {
-    fs::create_directory(f / "job");
-    std::ofstream(f / "job/notes") << "mine";
-    const std::string said = error_text(EEXIST, [&] { job_folder(f / "job", "it"); });
-    EXPECT_NE(said.find("move that away"), std::string::npos) << said;
-    EXPECT_EQ(std::distance(fs::directory_iterator(f / "job"), fs::directory_iterator()), 1);
-    std::ofstream(f / "job/lock") << "mine, too";
-    (void)error_text(EEXIST, [&] { job_folder(f / "job", "it"); });
-    EXPECT_EQ(fs::file_size(f / "job/lock"), 9U);
-    (void)error_text(EEXIST, [&] { job_folder(f.x, "it"); });
-    EXPECT_EQ(read_set(f.x), numbers());
-    fs::create_directory(f / "empty");
-    job_folder(f / "empty", "it").begin("a");
-    EXPECT_TRUE(fs::exists(f / "empty/job.json"));
-  });
-}
-TEST(job_folder, knows_its_job_and_refuses_another) {
-  const scratch folder;
-  program([&] {
-    {
-      job_folder f(folder / "job", "it");
-      f.begin("a");
-      f.pass("one");
-    }
-    job_folder f(folder / "job", "it");
-    EXPECT_TRUE(f.begun("a"));
-    EXPECT_TRUE(f.passed("one"));
-    EXPECT_FALSE(f.passed("two"));
-    EXPECT_THROW((void)f.begun("b"), std::invalid_argument);
-    job_folder::remove(f.path());
-    EXPECT_FALSE(fs::exists(folder / "job"));
-  });
-}
-
-TEST(job_folder, knows_that_its_job_is_finished) {
-  const scratch folder;
-  program([&] {
-    {
-      job_folder f(folder / "job", "it");
-      f.begin("a");
-      EXPECT_FALSE(f.finished());
-      f.finish("7");
-    }
-    job_folder f(folder / "job", "it");
-    EXPECT_TRUE(f.begun("a"));
-    EXPECT_EQ(f.finished(), "7");
-    EXPECT_FALSE(f.begun("b"));  // is no hindrance to another one
-  });
-}
-
-// Output to stderr while this lives is in a file.
-class said {
- public:
-  explicit said(std::string file) : file_(std::move(file)), before_(::dup(2)) {
-    const io::descriptor to(file_, O_WRONLY | O_CREAT | O_APPEND);
-    (void)::dup2(to.get(), 2);
-  }
-  said(const said&) = delete;
-  said& operator=(const said&) = delete;
-  ~said() {
-    (void)::dup2(before_, 2);
-    (void)::close(before_);
-  }
-  void await(const std::string& text) const {
-    while (text_of().find(text) == std::string::npos) sleep_for(std::chrono::milliseconds(5));
-  }
-
- private:
-  std::string text_of() const {
-    std::ifstream f(file_);
-    return {std::istreambuf_iterator<char>(f), {}};
-  }
-  std::string file_;
-  int before_;
-};
-
-bool take_folder(const std::string& path) {
-  const job_folder f(path, "it");
-  return true;
-}
-// A folder as a program leaves it, one of whose two nodes was killed. `locked` is what the other
-// one still has.
-struct left_folder : scratch {
-  std::string job = *this / "job";
-  int held = -1;
-  explicit left_folder(const std::string& locked) {
-    fs::create_directory(job);
-    std::ofstream(job + "/lock").close();  // which a program makes first
-    const pid_t gone = ::fork();
-    if (gone == 0) ::_exit(0);
-    (void)::waitpid(gone, nullptr, 0);
-    std::ofstream(job + "/nodes") << "nodes 2\n" << gone << " 1\n1 0\n";
-    held = ::open((job + "/" + locked).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-    EXPECT_EQ(::flock(held, LOCK_SH), 0);
-  }
-  void release() { (void)::close(held); }
-};
-TEST(job_folder, is_waited_for_while_nodes_of_a_killed_program_may_write) {
-  for (const char* locked : {"nodes", "lock"}) {  // of another node, of the first one
-    left_folder f(locked);
-    program([&] {
-      const said errors(f / "err");
-      auto taken = start_call<&take_folder>(pe(1), f.job);
-      errors.await("waiting for ");
-      EXPECT_FALSE(taken.ready()) << locked;
-      f.release();
-      EXPECT_TRUE(taken.get()) << locked;
-    });
-  }
-}
-TEST(job_folder, that_another_program_has_taken_over_is_left_to_it) {
-  left_folder f("lock");
-  std::ofstream(f.job + "/job.json") << "a";
-  job_folder::remove(f.job);
-  EXPECT_TRUE(fs::exists(f.job));
-  f.release();
-  job_folder::remove(f.job);
-  EXPECT_FALSE(fs::exists(f.job));
-}
 TEST(sweep_job, that_goes_on_in_place_reads_nothing_of_what_it_replaces) {
   const scratch folder;
   program([&] {
@@ -663,21 +558,6 @@ TEST(sweep_job, that_was_interrupted_before_its_output_had_a_header_is_forgotten
     EXPECT_FALSE(fs::exists(f.y));
   });
 }
-TEST(job_folder, that_is_cleared_has_neither_begun_nor_finished) {
-  const scratch folder;
-  program([&] {
-    {
-      job_folder f(folder / "job", "it");
-      f.begin("a");
-      f.finish("7");
-      f.pass("one");
-      f.clear();
-      EXPECT_FALSE(f.begun("a"));
-      EXPECT_FALSE(f.finished());
-    }
-    EXPECT_FALSE(fs::exists(folder / "job"));
-  });
-}
 // Its result is there, and its folder.
 TEST(sweep_job, that_is_done_leaves_what_has_taken_the_place_of_its_output) {
   folder_with_set f;
@@ -746,6 +626,38 @@ TEST(sweep_job, that_is_refused_removes_nothing_of_others) {
     }
   });
 }
+// The notes of what is done have come to their drive, and the records of pages have not.
+void lose(const std::string& set) {
+  for (const auto& [file, kept] : {std::pair(set + "/device-0.sums", 64), std::pair(set + "/device-0.pages", 0)}) {
+    const auto size = fs::file_size(file);
+    fs::resize_file(file, static_cast<std::uintmax_t>(kept));
+    fs::resize_file(file, size);
+  }
+}
+TEST(sweep_job, does_units_again_whose_pages_were_lost_with_their_records) {
+  folder_with_set f;
+  program([&] {
+    const sweep_task t = task_for(f.x, f.y);
+    sweep_plan p = plan_for(t, 2);
+    p.at_once.assign(p.sweeps.size(), p.processes = 1);
+    for (const bool in_second : {false, true}) {
+      {
+        sweep_job job(t, p, "job", "sums");
+        job.begin();
+        EXPECT_THROW((void)job.run<summer>([](const sweep_status&) {}, p, in_second ? p.units(0) + 1 : 1),
+                     std::runtime_error);
+      }
+      lose(in_second ? f.y : f.y + ".job/y-scratch");
+      const auto outcome = sum_up(t, 2);
+      EXPECT_TRUE(outcome.resumed);
+      EXPECT_EQ(outcome.sweeps[0].units, in_second ? 0 : p.units(0));
+      EXPECT_EQ(outcome.sweeps[1].units, p.units(1));
+      EXPECT_EQ(outcome.counted, static_cast<std::uint64_t>(p.units(0) + p.units(1)));
+      EXPECT_EQ(read_set(f.y), summed(numbers()));
+      data_set::remove(f.y);
+    }
+  });
+}
 TEST(sweep_job, that_fails_goes_on_with_the_units_that_were_not_done) {
   folder_with_set f;
   program([&] {
@@ -756,7 +668,9 @@ TEST(sweep_job, that_fails_goes_on_with_the_units_that_were_not_done) {
     const auto outcome = sum_up(t, 3);
     EXPECT_TRUE(outcome.resumed);
     const sweep_plan p = plan_for(t, 3);
-    EXPECT_LT(outcome.counted, static_cast<std::uint64_t>(p.units(0) + p.units(1) + p.units(2)));
+    const std::int64_t all = p.units(0) + p.units(1) + p.units(2);
+    EXPECT_LT(outcome.sweeps[0].units + outcome.sweeps[1].units + outcome.sweeps[2].units, all);
+    EXPECT_EQ(outcome.counted, static_cast<std::uint64_t>(all));  // also what the first one counted
     EXPECT_EQ(read_set(f.y), summed(numbers()));
     EXPECT_FALSE(fs::exists(f.y + ".job"));
   });

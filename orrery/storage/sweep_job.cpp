@@ -112,6 +112,29 @@ void sweep_job::begin() {
   std::vector<std::int64_t> units;
   for (std::size_t i = 0; i < plan_.sweeps.size(); ++i) units.push_back(plan_.units(i));
   ledger_ = spawn<ledger>(here(), plan_.in_memory() ? "" : folder_ / "progress", units);
+  if (resumed_) redo_lost_units();
+}
+
+// A machine that has lost power may have kept the note that a unit is done, and have lost the
+// records of its pages, which would read as zeros. That concerns the last sweep that has begun: the
+// drives had all of the others when it began.
+void sweep_job::redo_lost_units() {
+  std::size_t last = plan_.sweeps.size();
+  std::vector<std::int64_t> done;
+  while (last > 0 && done.empty()) done = ledger_->done_units(--last);
+  if (done.empty()) return;
+  const array to = at(plan_.sweeps[last].to);
+  std::vector<std::vector<std::uint64_t>> unwritten;  // on each device
+  for (const auto& device : to.devices()) unwritten.push_back(device->unwritten());
+  std::erase_if(done, [&](std::int64_t unit) {
+    bool there = true;
+    for_each_place(plan_.unit_pages(last, unit), [&](const index3& p) {
+      const page_address a = to.map().locate(p);
+      there = there && !std::ranges::binary_search(unwritten[a.device], a.index);
+    });
+    return there;
+  });
+  if (!done.empty()) ledger_->redo(last, done);
 }
 
 void sweep_job::open(sweep_place p, bool made) {
@@ -213,6 +236,10 @@ sweep_record sweep_job::run_one(sweep_status& now, const std::function<void(cons
     }
     record.logs = logs.get();
     internal::to_own_clock(record.logs);
+    if (now.sweep + 1 < plan_.sweeps.size()) {  // `finish` does it after the last
+      to.flush();
+      ledger_->flush();
+    }
     const drive_use in_sweep = used();
     const double seconds = seconds_now() - record.begin;
     record.read_busy = in_sweep.read_seconds / seconds;
@@ -232,8 +259,8 @@ sweep_outcome sweep_job::run_all(const std::function<void(const sweep_status&)>&
   for (std::size_t i = 0; i < plan_.sweeps.size(); ++i) now.units += plan_.units(i);
   for (; now.sweep < plan_.sweeps.size(); ++now.sweep) {
     result.sweeps.push_back(run_one(now, progress));
-    for (const work_log& l : result.sweeps.back().logs) result.counted += l.counted;
   }
+  result.counted = ledger_->counted();
   now.units_done = now.units;
   progress(now);
   result.rates = now.rates;

@@ -52,7 +52,7 @@ struct sweep_outcome {
   double begin = 0;
   double end = 0;
   bool resumed = false;
-  std::uint64_t counted = 0;
+  std::uint64_t counted = 0;  ///< by all programs that have worked on the job
   std::vector<sweep_record> sweeps = {};
   drive_rates rates = {};
 };
@@ -127,6 +127,7 @@ class sweep_job {
   void check_beginning();
   void require_space() const;
   void open(sweep_place p, bool made);
+  void redo_lost_units();
   sweep_outcome run_all(const std::function<void(const sweep_status&)>& progress);
   sweep_outcome end();
   sweep_record run_one(sweep_status& at, const std::function<void(const sweep_status&)>& progress);

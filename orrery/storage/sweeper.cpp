@@ -61,6 +61,12 @@ void sweeper::do_units(std::size_t sweep, const array& from, const array& to) {
   const auto note = [&](work_span::kind what, std::int64_t unit, double since) {
     log_.spans.push_back({what, unit, since, seconds_now(), std::exchange(busy_, 0)});
   };
+  std::uint64_t counted = 0;
+  const auto done = [&](std::int64_t unit) {
+    if (log_.counted != counted) ledger_->count(unit, log_.counted - counted);
+    counted = log_.counted;
+    ledger_->done(unit);
+  };
   const auto block_of = [&](std::int64_t unit) {
     return page_block(plan_.grid, plan_.unit_pages(sweep, unit), plan_.work_type);
   };
@@ -90,7 +96,7 @@ void sweeper::do_units(std::size_t sweep, const array& from, const array& to) {
       block.write(to, plan_.window);
     }
     note(work_span::kind::write, unit, since);
-    ledger_->done(unit);
+    done(unit);
   }
 }
 

@@ -68,18 +68,16 @@ copier::copier(const copy_plan& plan, const remote<ledger>& units) : plan_(plan)
 }
 
 template <class F>
-std::uint64_t copier::each_unit(F&& f) {
-  std::uint64_t overflows = 0;
+void copier::each_unit(F&& f) {
   try {
     for (std::int64_t unit; (unit = ledger_->next()) >= 0;) {
-      overflows += f(unit);
+      f(unit);
       ledger_->done(unit);
     }
   } catch (...) {
     ledger_->stop();
     throw;
   }
-  return overflows;
 }
 
 std::uint64_t copier::copy_unit(std::int64_t unit, const array& from, const array& to) {
@@ -97,13 +95,15 @@ std::uint64_t copier::copy_unit(std::int64_t unit, const array& from, const arra
   return overflows;
 }
 
-std::uint64_t copier::copy(array from, array to) {
+void copier::copy(array from, array to) {
   from.set_window(plan_.window);
   to.set_window(plan_.window);
-  return each_unit([&](std::int64_t unit) { return copy_unit(unit, from, to); });
+  each_unit([&](std::int64_t unit) {
+    if (const std::uint64_t overflows = copy_unit(unit, from, to); overflows != 0) ledger_->count(unit, overflows);
+  });
 }
 
-std::uint64_t copier::verify(array from, array to) {
+void copier::verify(array from, array to) {
   from.set_window(plan_.window);
   to.set_window(plan_.window);
   // One page at a time on each device: the processes together keep them busy.
@@ -112,16 +112,16 @@ std::uint64_t copier::verify(array from, array to) {
     for_each_place(plan_.unit_pages(unit), [&](const index3& p) {
       if (!what.empty()) return;
       const page_address at = to.map().locate(p);
-      what = to.devices_of(this_node())[at.device]->damage_of(at.index);
+      what = to.devices_of(this_node())[at.device]->damage_of_written(at.index);
     });
     return what;
   };
-  return each_unit([&](std::int64_t unit) -> std::uint64_t {
-    if (damage(unit).empty()) return 0;
-    const std::uint64_t overflows = copy_unit(unit, from, to);
+  each_unit([&](std::int64_t unit) {
+    if (damage(unit).empty()) return;
+    (void)copy_unit(unit, from, to);  // what became infinite was counted before
+    to.flush();  // the note that the unit is good may come to its drive at any time
     if (const std::string what = damage(unit); !what.empty())
       detail::throw_errno(EBADMSG, fmt::format("a page was written twice and read back otherwise: {}", what));
-    return overflows;
   });
 }
 

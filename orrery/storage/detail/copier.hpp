@@ -41,16 +41,16 @@ std::uint64_t convert_elements(std::span<const std::byte> from, element_type fro
 class copier {
  public:
   copier(const copy_plan& plan, const remote<ledger>& units);
-  /// Returns when no unit is left: how many numbers have become infinite. Throws what the devices
-  /// throw; the others then end, too.
-  std::uint64_t copy(array from, array to);
-  /// The same of units that are read again and verified by their checksums: those that are wrong
-  /// are copied once more. Throws EBADMSG if that does not help.
-  std::uint64_t verify(array from, array to);
+  /// Returns when no unit is left. The ledger counts the numbers that have become infinite. Throws
+  /// what the devices throw; the others then end, too.
+  void copy(array from, array to);
+  /// The same of units that are read again and verified by their checksums: those that are wrong,
+  /// or have not come to their drives, are copied once more. Throws EBADMSG if that does not help.
+  void verify(array from, array to);
 
  private:
   template <class F>
-  std::uint64_t each_unit(F&& f);
+  void each_unit(F&& f);
   std::uint64_t copy_unit(std::int64_t unit, const array& from, const array& to);
 
   copy_plan plan_;

@@ -5,6 +5,7 @@
 #include <orrery/storage/internal/hosts.hpp>
 #include <orrery/storage/internal/own_files.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstddef>
@@ -76,7 +77,7 @@ std::optional<std::uint64_t> page_sums::owner_of(const std::string& path) {
 
 page_sums::page_sums(std::string path, std::uint64_t pages, bool create, bool writable, bool alone, std::uint64_t owner,
                      std::uint32_t number)
-    : path_(std::move(path)), shown_(internal::file_text(path_)), kept_((create || writable) && alone) {
+    : path_(std::move(path)), shown_(internal::file_text(path_)), pages_(pages), kept_((create || writable) && alone) {
   const std::uint64_t bytes = offset_of(pages);
   if (create) {
     told_about(fmt::format("cannot make the file of checksums {}", shown_), [&] {
@@ -126,6 +127,23 @@ page_sums::record page_sums::get(std::uint64_t index) const {
   }
   require_whole(r, index, shown_);
   return r;
+}
+
+std::vector<std::uint64_t> page_sums::unwritten() const {
+  constexpr std::uint64_t at_once = 4096;
+  std::vector<std::uint64_t> found;
+  std::vector<record> some;
+  for (std::uint64_t first = 0; first < pages_; first += at_once) {
+    some.assign(std::min(at_once, pages_ - first), {});
+    if (kept_)
+      std::copy_n(records_.begin() + static_cast<std::ptrdiff_t>(first), some.size(), some.begin());
+    else
+      told_about(fmt::format("cannot read the records of pages in {}", shown_),
+                 [&] { (void)io::read_all(file_.get(), std::as_writable_bytes(std::span(some)), offset_of(first)); });
+    for (std::size_t i = 0; i < some.size(); ++i)
+      if (some[i] == record{}) found.push_back(first + i);
+  }
+  return found;
 }
 
 void page_sums::put(std::uint64_t index, std::uint64_t sum, page_state state) {

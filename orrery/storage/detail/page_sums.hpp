@@ -29,8 +29,9 @@ enum class page_state : std::uint32_t {
 /// says so. A reader compares.
 ///
 /// The content of the file survives the death of the program at once, and that of the machine after
-/// sync(): until then a page may be newer than its record, which shows as a page whose sum is
-/// wrong, never as data.
+/// sync(): until then a page may be newer than its record. The page's sum is wrong then, or, where
+/// that was its first write, the record says that there was none, and the page reads as zeros. A
+/// computation that has noted the write elsewhere asks for such pages (`unwritten`).
 ///
 /// Owned by one device process and used in its methods; may park. A writer that is `alone` keeps
 /// all records in memory (16 bytes for each page); others look into the file each time, since
@@ -60,6 +61,8 @@ class page_sums {
 
   /// Throws EBADMSG if the record itself is damaged.
   [[nodiscard]] record get(std::uint64_t index) const;
+  /// The pages whose records say that they were never written, in their order.
+  [[nodiscard]] std::vector<std::uint64_t> unwritten() const;
   void begin_write(std::uint64_t index);
   void end_write(std::uint64_t index, std::uint64_t sum);
   void sync();
@@ -75,6 +78,7 @@ class page_sums {
   std::string path_;
   std::string shown_;  // as errors name it
   io::descriptor file_;
+  std::uint64_t pages_ = 0;
   bool kept_ = false;
   std::vector<record> records_;  // of a writer that is alone
 };
