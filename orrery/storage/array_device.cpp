@@ -115,13 +115,22 @@ void array_device::read_into_cache(std::uint64_t index) {
   // The place is taken before the page is there, so that hints that come meanwhile see it.
   const auto place = cache_->clean.insert(cache_->clean.end(), index);
   cache_->entries.emplace(index, cache::entry{{}, false, false, false, false, nullptr, place});
+  const auto give_up = [&] {
+    cache_->forget(index);
+    ++statistics_.prefetches_dropped;
+  };
   try {
     page p = array_page_device::fetch(index);
     cache_->entries.at(index).bytes = std::move(p);
     ++statistics_.prefetches;
-  } catch (const std::system_error&) {
-    cache_->forget(index);  // whoever reads the page will hear of it
-    ++statistics_.prefetches_dropped;
+  } catch (const stopped&) {
+    give_up();
+    throw;
+  } catch (const std::exception&) {  // whoever reads the page will hear of it
+    give_up();
+  } catch (...) {
+    give_up();
+    throw;
   }
 }
 

@@ -135,6 +135,17 @@ TEST(array_device, tells_who_reads_of_an_error_and_not_who_gave_the_hint) {
     EXPECT_EQ(device->read(0), page(page_bytes));
   });
 }
+TEST(array_device, keeps_no_empty_page_of_a_hint_that_could_not_be_followed) {
+  const scratch folder;
+  program([&] {
+    auto pages = spawn<page_device>(pe(1), folder / "pages", 2, page_bytes);
+    auto device = spawn<array_device>(pe(0), remote<page_device>(pages), shape, type);
+    destroy(pages);
+    device->read_into_cache(1);
+    EXPECT_EQ(device->statistics().prefetches_dropped, 1);
+    EXPECT_THROW((void)device->read(1), process_gone);
+  });
+}
 TEST(array_device, does_not_read_what_was_written_meanwhile_from_its_cache) {
   const scratch folder;
   program([&] {
