@@ -20,6 +20,17 @@ std::string part_text(const std::vector<hsize_t>& first, const std::vector<hsize
   return text;
 }
 
+handle opened(const std::string& path, unsigned flags, const std::string& what) {
+  const hid_t file = H5Fopen(path.c_str(), flags, H5P_DEFAULT);
+  if (file >= 0) return {file, &H5Fclose};
+  const std::string why = reason();
+  // The mark of a writer stays in the file if that is killed.
+  const bool marked = why.find("h5clear") != std::string::npos || why.find("already open for") != std::string::npos;
+  throw std::invalid_argument(fmt::format(
+      "{}: {}{}", what, why,
+      marked ? fmt::format("; if no program is writing it, one was killed: h5clear -s {}", path) : std::string()));
+}
+
 // A box of a dataset in the file, and the same in memory.
 struct selection {
   handle space;
@@ -40,7 +51,7 @@ dataset_reader::dataset_reader(const std::string& path, const std::string& name,
   if (access(path.c_str(), R_OK) != 0)
     throw std::system_error(errno, std::system_category(), fmt::format("cannot read {}", path));
   if (H5Fis_hdf5(path.c_str()) == 0) throw std::invalid_argument(fmt::format("{} is not an HDF5 file", path));
-  file_ = {checked(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), fmt::format("cannot open {}", path)), &H5Fclose};
+  file_ = opened(path, H5F_ACC_RDONLY, fmt::format("cannot open {}", path));
   std::string found = name;
   if (found.empty() || !is_there(file_, absolute(found))) {
     const auto all = datasets_of(file_);
@@ -125,7 +136,7 @@ void dataset_writer::finish() {
 void dataset_writer::open_existing(const std::string& option) {
   if (H5Fis_hdf5(path_.c_str()) <= 0)
     throw std::invalid_argument(fmt::format("{} is there, and is not an HDF5 file: choose another name", path_));
-  file_ = {checked(H5Fopen(path_.c_str(), H5F_ACC_RDWR, H5P_DEFAULT), what_), &H5Fclose};
+  file_ = opened(path_, H5F_ACC_RDWR, what_);
   if (is_there(file_, name_))
     throw std::system_error(EEXIST, std::system_category(),
                             fmt::format("{} is in {} already: choose another {} or file", name_, path_, option));

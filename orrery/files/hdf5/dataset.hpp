@@ -46,7 +46,8 @@ class dataset_reader {
 
 /// A dataset that is being written. A file of its own gets its name when it is complete. To one
 /// that is there the dataset is added, and is unlinked again if finish() is not reached. Nothing is
-/// overwritten. As dataset_reader, else.
+/// overwritten. A program that is killed meanwhile may leave a file that no program opens before
+/// `h5clear -s`. As dataset_reader, else.
 class dataset_writer {
  public:
   dataset_writer(const std::string& path, const std::string& name, const std::vector<hsize_t>& sides,

@@ -4,10 +4,17 @@
 #include <orrery/process/detail/nearest.hpp>
 
 #include <algorithm>
+#include <iterator>
+#include <string_view>
 
 #include <fmt/ranges.h>
 
 namespace orrery::hdf5 {
+
+std::mutex& library_mutex() {
+  static std::mutex one_at_a_time;
+  return one_at_a_time;
+}
 
 std::string reason() {
   std::string text;
@@ -91,6 +98,19 @@ handle memory_type(const number& n) {
   return h;
 }
 
+namespace {
+
+// As libraries call the parts of a complex number, in capitals or not.
+bool are_parts(std::string real, std::string imaginary) {
+  for (std::string* name : {&real, &imaginary})
+    for (char& c : *name) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
+  constexpr std::pair<std::string_view, std::string_view> known[] = {
+      {"r", "i"}, {"re", "im"}, {"real", "imag"}, {"real", "imaginary"}};
+  return std::ranges::find(known, std::pair<std::string_view, std::string_view>(real, imaginary)) != std::end(known);
+}
+
+}  // namespace
+
 std::string name_of_class(H5T_class_t c) {
   switch (c) {
     case H5T_STRING:
@@ -126,10 +146,7 @@ std::optional<number> number_of(hid_t t) {
     if (H5Tget_class(part) != H5T_FLOAT) return std::nullopt;
     largest = std::max(largest, H5Tget_size(part));
   }
-  const auto first = static_cast<char>(names[0].empty() ? 0 : names[0][0] | 0x20);
-  const auto second = static_cast<char>(names[1].empty() ? 0 : names[1][0] | 0x20);
-  // r and i, re and im, real and imag
-  if (largest > 8 || first != 'r' || second != 'i') return std::nullopt;
+  if (largest > 8 || !are_parts(names[0], names[1])) return std::nullopt;
   return number{'c', 2 * largest, names[0], names[1]};
 }
 

@@ -2,9 +2,10 @@
 #pragma once
 
 // The functions of the HDF5 library that are needed, with errors as exceptions. It is not made for
-// threads: who has several lets one at a time call what is declared here.
+// threads: a program that has several calls what is declared here in with_library.
 
 #include <cstddef>
+#include <mutex>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -15,6 +16,15 @@
 #include <hdf5.h>
 
 namespace orrery::hdf5 {
+
+/// Only one thread at a time has it.
+[[nodiscard]] std::mutex& library_mutex();
+/// Calls f while no other thread uses the library, in another call of this. f must not park.
+template <class F>
+decltype(auto) with_library(F f) {
+  const std::scoped_lock lock(library_mutex());
+  return f();
+}
 
 /// The library's text of its innermost error: "truncated file: eof = 96, ...".
 [[nodiscard]] std::string reason();

@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <numeric>
 #include <optional>
 #include <stdexcept>
@@ -24,17 +23,11 @@ namespace orrery::detail {
 
 namespace {
 
+using hdf5::with_library;
+
 const std::string option = "dataset";
 
-/// The library is used by one thread at a time. The lock is never held where a process parks.
-template <class F>
-decltype(auto) with_library(F f) {
-  static std::mutex one_at_a_time;
-  const std::scoped_lock lock(one_at_a_time);
-  return f();
-}
-
-/// A reader or a writer, which also ends under the lock.
+/// A reader or a writer, which is made, used and ended while no other thread uses the library.
 template <class Dataset>
 class locked {
  public:

@@ -77,7 +77,8 @@ file_traffic load_hdf5(const std::string& file, const std::string& dataset, cons
 
 /// The reverse: a new file, which gets its name when it is complete, or a dataset more in a file
 /// that is there. Nothing is overwritten (std::system_error with EEXIST), and what fails leaves
-/// nothing behind. Throws as load_hdf5.
+/// nothing behind; a program that is killed while it adds to a file may leave that file marked as
+/// open (`h5clear -s`) or damaged. Throws as load_hdf5.
 template <hdf5_element T>
 file_traffic store_hdf5(const shared_vector<T>& from, const std::string& file, const std::string& dataset,
                         const file_options& options = {},

@@ -7,12 +7,14 @@
 #include <orrery/shared/shared.hpp>
 #include <orrery/storage/internal/test_support.hpp>
 
+#include <atomic>
 #include <cerrno>
 #include <complex>
 #include <filesystem>
 #include <fstream>
 #include <numeric>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -179,6 +181,24 @@ TEST_P(shared_in_hdf5, says_what_is_damaged_and_goes_on) {
     load_hdf5(folder / "a.h5", "x", m);
     expect_same(m, all);
   });
+}
+
+// The library that is installed here may have a lock of its own: this looks at ours.
+TEST(shared_hdf5, lets_one_thread_at_a_time_use_the_library) {
+  std::atomic<int> inside{0};
+  std::atomic<int> met{0};
+  const auto use = [&] {
+    met += inside.fetch_add(1);
+    std::this_thread::yield();
+    inside.fetch_sub(1);
+  };
+  constexpr int rounds = 1000;
+  std::thread other([&] {
+    for (int i = 0; i < rounds; ++i) hdf5::with_library([&] { use(); });
+  });
+  for (int i = 0; i < rounds; ++i) hdf5::with_library([&] { return use(), 0; });
+  other.join();
+  EXPECT_EQ(met, 0);
 }
 
 TEST_P(shared_in_hdf5, leaves_nothing_of_a_file_that_cannot_be_written) {
