@@ -6,7 +6,8 @@
 namespace orrery::detail {
 
 /// A file that gets its name when it is complete: until then it is beside it, and is removed if it
-/// never is. A target that is no regular file (/dev/stdout) is written as it is. Throws
+/// never is. Where the target is a link, that is the name that the link leads to. A target that is
+/// no regular file, and one of an open file (/dev/stdout), is written as it is. Throws
 /// std::system_error.
 class new_file {
  public:
@@ -20,6 +21,7 @@ class new_file {
 
  private:
   std::string path_;
+  std::string target_;  // where the links lead
   std::string beside_;
 };
 

@@ -85,6 +85,29 @@ TEST(orrery_data, says_that_there_is_no_folder_for_a_file) {
     EXPECT_EQ(orrery_data("export " + folder / "x " + folder / file).text,
               "orrery: cannot write " + folder / file + ": No such file or directory\n");
 }
+TEST(orrery_data, exports_to_what_stdout_is_and_to_where_a_link_leads) {
+  const scratch folder;
+  const std::string elements = bytes_of(8 * 8 * 8 * 4);
+  write_text(folder / "in.raw", elements);
+  expect_good("import " + folder / "in.raw " + folder / "x --shape 8,8,8 --type float32");
+  const std::string data = "ORRERY_PES=2 " + program_path() + " data ";
+  fs::create_symlink("/dev/stdout", folder / "out");
+  for (const std::string& target : {std::string("/dev/stdout"), folder / "out"}) {
+    const outcome o = shell(data + "export " + folder / "x " + target + " > " + folder / "file");
+    EXPECT_EQ(o.code, 0) << o.text;
+    EXPECT_EQ(text_of(folder / "file"), elements) << target;
+  }
+  EXPECT_TRUE(fs::is_symlink("/dev/stdout"));
+  EXPECT_TRUE(fs::is_symlink(folder / "out"));
+  fs::create_directory(folder / "there");
+  fs::create_symlink("there/file", folder / "link");
+  for (int again = 0; again < 2; ++again) {
+    expect_good("export " + folder / "x " + folder / "link");
+    EXPECT_TRUE(fs::is_symlink(folder / "link"));
+    EXPECT_EQ(text_of(folder / "there/file"), elements);
+    EXPECT_EQ(std::distance(fs::directory_iterator(folder / "there"), fs::directory_iterator()), 1);
+  }
+}
 TEST(orrery_data, imports_an_array_in_fortrans_order) {
   const scratch folder;
   std::string c_order(2 * 3 * 4 * 4, ' ');
