@@ -17,7 +17,7 @@ sweep_outcome perform(const request& wanted, const observer& watch, std::string*
   plan p = make_plan(r, input, orrery::world_pes(), orrery::world_nodes());
   const std::string about = fmt::format("operation {}, filter {} {} {}", static_cast<int>(r.what),
                                         static_cast<int>(r.filter.what), r.filter.low, r.filter.high);
-  orrery::storage::sweep_job job(task_of(r, input), p.work, "fft3d", about);
+  orrery::storage::sweep_job job(task_of(r, input), p.work, job_name, about);
   watch.planned(p, job.resumed());
   job.begin();
   // a unit has the same result wherever it is transformed

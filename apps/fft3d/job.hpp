@@ -13,6 +13,9 @@ using orrery::storage::drive_rates;
 using orrery::storage::sweep_outcome;
 using orrery::storage::sweep_status;
 
+/// The end of the name of a job's folder: OUTPUT.fft3d.
+inline constexpr const char* job_name = "fft3d";
+
 /// The observer of a job.
 struct observer {
   std::function<void(const plan&, bool resumed)> planned;

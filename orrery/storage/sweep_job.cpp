@@ -56,6 +56,11 @@ sweep_job::~sweep_job() {
   }
 }
 
+bool sweep_job::has_made(const std::string& output, const std::string& name) {
+  const std::string target = detail::tidy_path(output);
+  return internal::job_sets::is_noted(target + "." + name, target);
+}
+
 void sweep_job::end_processes() noexcept {
   try {
     if (workers_.size() != 0) destroy(std::exchange(workers_, {}));

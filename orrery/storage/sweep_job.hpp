@@ -93,6 +93,8 @@ class sweep_job {
 
   /// True if an earlier program has begun the job.
   [[nodiscard]] bool resumed() const noexcept { return resumed_; }
+  /// True if the data set at `output` was made by a job of that name whose folder is still there.
+  [[nodiscard]] static bool has_made(const std::string& output, const std::string& name);
   /// After `run`: leaves the folder, which says that the job is done, and returns its path. A
   /// program that has more to do with the result, before anybody should take it for complete, calls
   /// job_folder::remove then; killed before that, the same job finds out that it is done, and `run`

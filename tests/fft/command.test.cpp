@@ -4,6 +4,7 @@
 
 #include <apps/fft3d/command_line/report.hpp>
 
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -128,6 +129,17 @@ TEST(fft3d_command, that_has_failed_after_the_work_finds_it_done) {
   EXPECT_EQ(f.fft("forward x --in-place --passes 3"), 0) << text_of(f / "err");  // that is another one
   EXPECT_EQ(text_of(f / "err").find("already"), std::string::npos) << text_of(f / "err");
 }
+TEST(fft3d_command, whose_files_take_no_more_fails) {
+  const folder_with_set f;
+  std::filesystem::create_symlink("/dev/full", f / "full");
+  for (const std::string option : {"--json", "--report"}) {
+    EXPECT_EQ(f.fft("forward x y " + option + " full"), 1) << option;
+    EXPECT_NE(text_of(f / "err").find("cannot write full: No space left on device"), std::string::npos)
+        << text_of(f / "err");
+    EXPECT_TRUE(std::filesystem::exists(f / "y.fft3d"));
+  }
+  EXPECT_EQ(f.fft("forward x y --json j"), 0) << text_of(f / "err");
+}
 TEST(fft3d_command, whose_figures_cannot_be_written_fails) {
   const folder_with_set f;
   std::filesystem::create_symlink("/dev/full", f / "out");
@@ -162,6 +174,48 @@ std::pair<int, std::string> verified(const std::vector<number>& x) {
   return {code, text_of(f / "err")};
 }
 TEST(fft3d_verify, finds_zeros_right) { EXPECT_EQ(verified(std::vector<number>(product(shape))).first, 0); }
+TEST(fft3d_verify, finds_right_what_is_the_same_everywhere) {
+  const scratch f;
+  const index3 many{80, 80, 80};
+  program(
+      [&] {
+        make_set(f / "x", {.shape = many, .page_shape = {20, 20, 20}, .type = element_type::float64},
+                 std::vector<number>(static_cast<std::size_t>(product(many)), number(0.1)));
+        const request r{.input = f / "x", .output = f / "y", .passes = 2};
+        (void)perform(r, nobody);
+        for (const finding& found : verify(r, 1)) EXPECT_TRUE(found.good()) << found.what << " " << found.error;
+      },
+      "--orrery-pes=1");
+}
+// Killed while it compares what came back with its input, or before.
+TEST(fft3d_verify, that_was_interrupted_goes_on_or_begins_anew) {
+  const folder_with_set f;
+  program([&] {
+    const request r{.input = f / "x", .output = f / "y", .passes = 2};
+    request back{.input = r.output, .output = f / "y.verify", .what = operation::inverse, .passes = 2};
+    const auto leave = [&] {
+      std::string folder;
+      (void)perform(back, nobody, &folder);
+      EXPECT_TRUE(std::filesystem::exists(folder));
+    };
+    const auto expect_verified = [&] {
+      for (const finding& found : verify(r, 1)) EXPECT_TRUE(found.good()) << found.what << " " << found.error;
+      for (const char* rest : {"y.verify", "y.verify.fft3d"}) EXPECT_FALSE(std::filesystem::exists(f / rest));
+    };
+    (void)perform(r, nobody);
+    leave();
+    expect_verified();
+    leave();
+    data_set::remove(r.output);  // and it is made again
+    (void)perform(r, nobody);
+    expect_verified();
+    leave();
+    data_set::remove(back.output);
+    make_set(back.output, {.shape = {1, 1, 1}, .page_shape = {1, 1, 1}}, {1.0});  // by somebody else
+    (void)error_text(EEXIST, [&] { (void)verify(r, 1); });
+    EXPECT_EQ(read_set(back.output).size(), 1U);
+  });
+}
 TEST(fft3d_verify, says_that_it_cannot_tell_where_numbers_are_not_finite) {
   auto x = random_numbers(product(shape), false);
   for (const double bad : {std::nan(""), HUGE_VAL}) {

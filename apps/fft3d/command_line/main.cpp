@@ -208,9 +208,8 @@ int work(settings& s) {
     if (!s.quiet || !f.good()) fmt::print(stderr, "fft3d: {}\n", line);
   }
   const auto all = summary(s.what, p, o, found);
-  if (s.json == "-") std::puts(all.dump(1).c_str());  // run_command looks whether it was written
-  if (!s.json.empty() && s.json != "-" && !(std::ofstream(s.json) << all.dump(1) << '\n'))
-    throw std::runtime_error(fmt::format("cannot write {}", s.json));
+  if (s.json == "-") std::puts(json_text(all, 1).c_str());  // run_command looks for errors
+  if (!s.json.empty() && s.json != "-") write_text(s.json, json_text(all, 1) + "\n");
   if (!s.report.empty()) write_report(s.report, all, o);
   folder_of_job = folder;
   if (!unverifiable.empty()) throw std::runtime_error(unverifiable);

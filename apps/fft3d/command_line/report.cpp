@@ -103,6 +103,16 @@ ordered_json summary(const request& r, const plan& p, const sweep_outcome& o, co
           {"verified", checks}};
 }
 
+std::string json_text(const ordered_json& j, int indent) {
+  return j.dump(indent, ' ', false, ordered_json::error_handler_t::replace);
+}
+
+void write_text(const std::string& file, const std::string& text) {
+  std::ofstream f(file);
+  f << text;
+  if (!f.flush()) throw std::system_error(errno, std::system_category(), fmt::format("cannot write {}", file));
+}
+
 void write_report(const std::string& file, const ordered_json& summary, const sweep_outcome& o) {
   ordered_json spans = ordered_json::array();
   for (std::size_t i = 0; i < o.sweeps.size(); ++i)
@@ -121,13 +131,10 @@ void write_report(const std::string& file, const ordered_json& summary, const sw
     text.replace(text.find(mark), mark.size(), what);
   };
   put("/*chart*/", std::string(chart_js));
-  std::string data = ordered_json{{"summary", summary}, {"spans", spans}}.dump();
+  std::string data = json_text({{"summary", summary}, {"spans", spans}});
   for (std::size_t at = 0; (at = data.find("</", at)) != std::string::npos;) data.replace(at, 2, "<\\/");
   put("/*data*/", data);
-  std::ofstream f(file);
-  f << text;
-  if (!f.flush())
-    throw std::system_error(errno, std::system_category(), fmt::format("cannot write the report {}", file));
+  write_text(file, text);
 }
 
 }  // namespace fft3d

@@ -17,7 +17,11 @@ namespace fft3d {
 /// utilization, memory, findings.
 [[nodiscard]] nlohmann::ordered_json summary(const request& r, const plan& p, const sweep_outcome& o,
                                              const std::vector<finding>& verified);
-/// The same, and what each process did when, as a page that needs no other file. Throws
+/// JSON as a file has it: bytes of names that are no UTF-8 are replaced.
+[[nodiscard]] std::string json_text(const nlohmann::ordered_json& j, int indent = -1);
+/// Throws std::system_error unless the file takes all of the text.
+void write_text(const std::string& file, const std::string& text);
+/// A page that needs no other file: a summary, and when each process did which work. Throws
 /// std::system_error.
 void write_report(const std::string& file, const nlohmann::ordered_json& summary, const sweep_outcome& o);
 

@@ -4,6 +4,7 @@
 #include <orrery/storage/internal/job_sets.hpp>
 
 #include <filesystem>
+#include <fstream>
 #include <sstream>
 #include <stdexcept>
 #include <system_error>
@@ -45,6 +46,16 @@ bool job_sets::has_own_output() {
     return data_set::read_info(output_).id == output_id_;
   } catch (const std::system_error&) {  // it had no header yet when its program was killed
     return !made && holds_nothing_yet(output_);
+  }
+}
+
+bool job_sets::is_noted(const std::string& folder, const std::string& output) {
+  std::uint64_t id = 0;
+  if (!(std::ifstream(folder + "/output-id") >> id)) return false;
+  try {
+    return data_set::read_info(output).id == id;
+  } catch (const std::system_error&) {
+    return false;
   }
 }
 

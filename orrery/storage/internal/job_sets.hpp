@@ -26,6 +26,8 @@ class job_sets {
   [[nodiscard]] bool are_as_noted();
   /// Whether what is at the output, if anything, was made by the job.
   [[nodiscard]] bool has_own_output();
+  /// Whether the data set at that path has the number that the folder of a job has noted.
+  [[nodiscard]] static bool is_noted(const std::string& folder, const std::string& output);
   /// Before the job begins.
   void note();
   /// The numbers for data_set_description and data_set_options, after note() or are_as_noted().
