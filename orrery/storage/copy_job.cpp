@@ -7,6 +7,7 @@
 #include <orrery/storage/data_set.hpp>
 #include <orrery/storage/internal/job_data.hpp>
 #include <orrery/storage/internal/job_sets.hpp>
+#include <orrery/storage/internal/path_text.hpp>
 
 #include <algorithm>
 #include <cerrno>
@@ -106,9 +107,9 @@ void copy_job::end_processes() noexcept {
 }
 
 std::string copy_job::description() const {
-  return nlohmann::ordered_json{{"input", task_.input.path},
+  return nlohmann::ordered_json{{"input", internal::path_text(task_.input.path)},
                                 {"id", task_.input.id},
-                                {"output", task_.output},
+                                {"output", internal::path_text(task_.output)},
                                 {"shape", plan_.to.array_shape},
                                 {"pages", {plan_.from.page_shape, plan_.to.page_shape}},
                                 {"types", {plan_.from_type, plan_.to_type}},

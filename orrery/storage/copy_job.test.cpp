@@ -182,6 +182,18 @@ TEST(copy_job, that_goes_on_knows_what_had_become_infinite_before) {
     EXPECT_EQ(outcome.overflows, 2U);
   });
 }
+TEST(copy_job, goes_on_where_paths_are_no_utf8) {
+  const scratch folder;
+  program([&] {
+    const std::string x = folder / "x\xe4";
+    destroy(make(x, {8, 8, 8}, true));
+    begin_to_copy(task_of(x, folder / "y\xff"));
+    EXPECT_TRUE(copy(task_of(x, folder / "y\xff")).resumed);
+    copy_task task = task_of(x, folder / "z");
+    task.folders = {folder / "d\xff"};
+    EXPECT_THROW((void)copy(task), std::invalid_argument);
+  });
+}
 TEST(copy_job, to_where_a_copy_was_made_from_leaves_that_copy_alone) {
   const scratch folder;
   const std::string x = folder / "x";

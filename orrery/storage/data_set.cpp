@@ -51,6 +51,7 @@ data_set_info info_for(const std::string& path, const data_set_description& d) {
     info.files.push_back(own ? fmt::format("{}/device-{}.pages", folder, i)
                              : fmt::format("{}/{}-{}.pages", folder, name, i));
     info.hosts.push_back(host);
+    if (!own) internal::require_text(info.files.back());
   }
   return info;
 }

@@ -2,6 +2,7 @@
 #include <orrery/storage/data_set.hpp>
 
 #include <orrery/orrery.hpp>
+#include <orrery/storage/internal/data_set_header.hpp>
 #include <orrery/storage/internal/test_support.hpp>
 
 #include <cerrno>
@@ -78,6 +79,21 @@ void overwrite(const std::string& file, std::uint64_t offset, char c) {
   f.put(c);
 }
 
+// Once with second names, once as on a file system that has none.
+TEST(data_set_header, takes_a_name_that_nobody_has) {
+  const scratch folder;
+  const std::string to = folder / "to";
+  const auto refuses = [](const char*, const char*) { return errno = EPERM, -1; };
+  for (const internal::link_function link : {internal::link_function(&::link), internal::link_function(refuses)}) {
+    std::ofstream(folder / "from") << "mine";
+    internal::rename_to_new(folder / "from", to, link);
+    EXPECT_FALSE(std::filesystem::exists(folder / "from"));
+    std::ofstream(folder / "from") << "another's";
+    (void)error_text(EEXIST, [&] { internal::rename_to_new(folder / "from", to, link); });
+    EXPECT_EQ(std::filesystem::file_size(to), 4U);
+    std::filesystem::remove(to);
+  }
+}
 TEST(data_set, is_found_again_by_the_next_program) {
   const scratch folder;
   program([&] { make_finished(folder / "x"); });

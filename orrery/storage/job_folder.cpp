@@ -9,6 +9,7 @@
 #include <orrery/storage/internal/hosts.hpp>
 #include <orrery/storage/internal/job_data.hpp>
 #include <orrery/storage/internal/job_presence.hpp>
+#include <orrery/storage/internal/path_text.hpp>
 #include <orrery/storage/internal/patience.hpp>
 
 #include <algorithm>
@@ -89,7 +90,7 @@ bool works_on(const fs::path& folder, const fs::path& target) {
   std::error_code not_ours;
   if (!fs::exists(folder / lock_file, not_ours) || !fs::exists(folder / description_file, not_ours)) return false;
   const auto j = nlohmann::json::parse(text_of(folder / description_file), nullptr, false);
-  return j.is_object() && j.contains("output") && j.at("output") == target.string();
+  return j.is_object() && j.contains("output") && j.at("output") == internal::path_text(target);
 }
 
 }  // namespace

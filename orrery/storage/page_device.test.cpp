@@ -7,6 +7,7 @@
 #include <orrery/storage/internal/test_support.hpp>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <fstream>
 #include <stdexcept>
@@ -15,6 +16,8 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 
 namespace orrery::storage {
 namespace page_device_tests {
@@ -142,6 +145,45 @@ TEST(page_device, refuses_an_index_or_a_page_that_is_not_its_own) {
     expect_in("page 2 of " + folder / "pages" + ", which has 2 pages",
               text_of<std::out_of_range>([&] { (void)device->read(2); }));
     expect_in("a page of 10 bytes", text_of<std::invalid_argument>([&] { device->write(page(10), 0); }));
+  });
+}
+TEST(page_device, has_room_for_its_checksums_from_the_beginning) {
+  const scratch folder;
+  program([&] {
+    constexpr std::uint64_t many = 10'000;
+    const auto device =
+        spawn<page_device>(pe(1), folder / "pages", many, 4096, device_options{.sums = folder / "sums"});
+    struct stat pages{};
+    struct stat sums{};
+    ASSERT_EQ(::stat((folder / "pages").c_str(), &pages), 0);
+    ASSERT_EQ(::stat((folder / "sums").c_str(), &sums), 0);
+    // The file system can reserve nothing, if it has not for the pages.
+    if (static_cast<std::uint64_t>(pages.st_blocks) * 512 < many * device->geometry().page_bytes) return;
+    EXPECT_GE(sums.st_blocks * 512, 64 + 16 * 10'000);
+  });
+}
+// A limit of the size of files stands for a full drive.
+TEST(page_device, keeps_the_old_page_if_the_record_of_a_new_one_cannot_be_written) {
+  const scratch folder;
+  program([&] {
+    auto device = spawn<page_device>(pe(1), folder / "pages", 4, page_bytes, device_options{.sums = folder / "sums"});
+    device->write(page_of(page_bytes, 1), 3);
+    struct rlimit before{};
+    ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+    struct rlimit small = before;
+    small.rlim_cur = 64;
+    const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+    ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+    std::string said;
+    try {
+      device->write(page_of(page_bytes, 2), 3);
+    } catch (const std::system_error& e) {
+      said = e.what();
+    }
+    ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+    (void)std::signal(SIGXFSZ, handler);
+    expect_in("cannot write the record of page 3", said);
+    EXPECT_EQ(device->read(3), page_of(page_bytes, 1));
   });
 }
 TEST(page_device, knows_which_pages_were_never_written) {

@@ -658,6 +658,25 @@ TEST(sweep_job, does_units_again_whose_pages_were_lost_with_their_records) {
     }
   });
 }
+TEST(sweep_job, goes_on_where_paths_are_no_utf8) {
+  folder_with_set f;
+  program([&] {
+    const std::string x = f / "in \xe4%";
+    const std::string y = f / "out \xff";
+    fs::rename(f.x, x);
+    EXPECT_THROW((void)sum_up(task_for(x, y), 3, 2), std::runtime_error);
+    EXPECT_TRUE(sum_up(task_for(x, y), 3).resumed);
+    EXPECT_EQ(read_set(y), summed(numbers()));
+    data_set::remove(y);
+    EXPECT_THROW((void)sum_up(task_for(x, y), 3, 2), std::runtime_error);
+    EXPECT_EQ(job_folder::forget(y), 1U);
+    data_set::remove(y);
+    sweep_task t = task_for(x, y);
+    t.folders = {f / "d"};
+    EXPECT_THROW((void)sum_up(t, 3), std::invalid_argument);
+    EXPECT_EQ(std::distance(fs::directory_iterator(f.path), fs::directory_iterator()), 1);
+  });
+}
 TEST(sweep_job, that_fails_goes_on_with_the_units_that_were_not_done) {
   folder_with_set f;
   program([&] {

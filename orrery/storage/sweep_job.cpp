@@ -7,6 +7,7 @@
 #include <orrery/storage/internal/drive_work.hpp>
 #include <orrery/storage/internal/job_data.hpp>
 #include <orrery/storage/internal/job_sets.hpp>
+#include <orrery/storage/internal/path_text.hpp>
 #include <orrery/storage/memory_array.hpp>
 
 #include <algorithm>
@@ -76,8 +77,8 @@ void sweep_job::end_processes() noexcept {
 std::string sweep_job::description(const std::string& more) const {
   nlohmann::ordered_json sweeps;
   for (const sweep& s : plan_.sweeps) sweeps.push_back({{"dimensions", s.dimensions}, {"from", s.from}, {"to", s.to}});
-  return nlohmann::ordered_json{{"input", task_.input.path},
-                                {"output", target_},
+  return nlohmann::ordered_json{{"input", internal::path_text(task_.input.path)},
+                                {"output", internal::path_text(target_)},
                                 {"shape", task_.input.shape},
                                 {"page_shape", task_.input.page_shape},
                                 {"types", {plan_.input_type, plan_.output_type}},

@@ -201,7 +201,7 @@ TEST(fft3d_output, needs_room_and_says_how_much_before_it_starts) {
   });
 }
 // The child fills a small file system of its own, ever less, so that it is full at another moment each time: while data sets are made, in the middle of a
-// pass (of checksums, which are not reserved), at the end.
+// pass, at the end.
 TEST(fft3d_output, whose_drive_is_full_goes_on_once_there_is_room) {
   const scratch folder;
   const child c({"--scenario", "full", folder.path});

@@ -43,6 +43,15 @@ io::descriptor open_regular(const std::string& path, int flags, bool devices) {
   return file;
 }
 
+void reserve(int fd, std::uint64_t bytes) {
+  try {
+    io::fallocate(fd, 0, bytes);
+  } catch (const std::system_error& e) {
+    if (e.code().value() != EOPNOTSUPP) throw;
+    if (::ftruncate(fd, static_cast<off_t>(bytes)) != 0) throw_errno(errno, "truncate");
+  }
+}
+
 std::string tidy_path(const std::string& path) {
   if (path.empty()) throw std::invalid_argument("the name of a file or folder is empty");
   std::string p = std::filesystem::absolute(path).lexically_normal().string();
@@ -181,13 +190,7 @@ void page_file::create(std::uint64_t bytes) {
     // others write there too.
     if (struct statvfs fs{}; ::fstatvfs(file_.get(), &fs) == 0 && fs.f_blocks != 0 && bytes / fs.f_frsize > fs.f_bavail)
       throw std::system_error(ENOSPC, std::generic_category());
-    try {
-      io::fallocate(file_.get(), 0, bytes);
-    } catch (const std::system_error& e) {
-      if (e.code().value() != EOPNOTSUPP) throw;
-      // the file system cannot reserve room
-      if (::ftruncate(file_.get(), static_cast<off_t>(bytes)) != 0) throw_errno(errno, "truncate");
-    }
+    detail::reserve(file_.get(), bytes);
   } catch (const std::system_error& e) {
     (void)::unlink(path_.c_str());
     fail(e, fmt::format("cannot make {} with {} pages, {}", shown_, pages_, bytes_text(bytes)), path_);

@@ -91,6 +91,9 @@ namespace detail {
 /// FIFO would be waited for, and a device might do what nobody wants: they are refused with EINVAL.
 /// May park. Throws std::system_error.
 [[nodiscard]] io::descriptor open_regular(const std::string& path, int flags, bool devices = false);
+/// Makes the file that long, with room for all of it where the file system can reserve some. Throws
+/// std::system_error.
+void reserve(int fd, std::uint64_t bytes);
 /// The absolute path, without dots and without a slash at the end.
 [[nodiscard]] std::string tidy_path(const std::string& path);
 /// How many bytes, for people: "4 MiB".

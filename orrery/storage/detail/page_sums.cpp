@@ -15,6 +15,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include <xxhash.h>
 
 namespace orrery::storage {
@@ -86,9 +87,14 @@ page_sums::page_sums(std::string path, std::uint64_t pages, bool create, bool wr
       head.pages = pages;
       head.owner = owner;
       head.number = number;
-      // The head first: killed before that, it leaves an empty file.
-      io::write_all(file_.get(), std::as_bytes(std::span(&head, 1)), 0);
-      if (::ftruncate(file_.get(), static_cast<off_t>(bytes)) != 0) detail::throw_errno(errno, "truncate");
+      try {
+        // The head first: killed before that, it leaves an empty file.
+        io::write_all(file_.get(), std::as_bytes(std::span(&head, 1)), 0);
+        detail::reserve(file_.get(), bytes);
+      } catch (const std::system_error&) {
+        (void)::unlink(path_.c_str());
+        throw;
+      }
     });
     if (kept_) records_.resize(pages);
     return;
@@ -148,9 +154,9 @@ std::vector<std::uint64_t> page_sums::unwritten() const {
 
 void page_sums::put(std::uint64_t index, std::uint64_t sum, page_state state) {
   const record written{sum, state, check_of(sum, state, index)};
-  if (kept_) records_.at(index) = written;
   told_about(fmt::format("cannot write the record of page {} in {}", index, shown_),
              [&] { io::write_all(file_.get(), std::as_bytes(std::span(&written, 1)), offset_of(index)); });
+  if (kept_) records_.at(index) = written;  // if that has failed, the page is as it was
 }
 void page_sums::begin_write(std::uint64_t index) { put(index, 0, page_state::writing); }
 void page_sums::end_write(std::uint64_t index, std::uint64_t sum) { put(index, sum, page_state::written); }

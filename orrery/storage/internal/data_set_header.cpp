@@ -4,7 +4,9 @@
 #include <orrery/process/io.hpp>
 #include <orrery/storage/internal/hosts.hpp>
 #include <orrery/storage/internal/own_files.hpp>
+#include <orrery/storage/internal/path_text.hpp>
 
+#include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <charconv>
@@ -12,6 +14,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <iterator>
 #include <random>
 #include <stdexcept>
 #include <system_error>
@@ -205,6 +208,14 @@ std::uint64_t new_id() {
 
 bool is_unfinished_header(const std::string& file_name) { return file_name.starts_with("orrery.json.new-"); }
 
+void require_text(const std::string& file) {
+  if (path_text(file) != file)
+    throw std::invalid_argument(fmt::format(
+        "the file {} cannot be one of a data set: its name would be in the header, and is no UTF-8: choose another "
+        "name of the data set or folder",
+        path_text(file)));
+}
+
 std::string header_path(const std::string& folder) { return folder + "/orrery.json"; }
 
 data_set_info read_header(const std::string& folder, any_page_map* map) {
@@ -234,6 +245,24 @@ data_set_info read_header(const std::string& folder, any_page_map* map) {
   }
 }
 
+// A second name fails where there is a file; a new name would replace it.
+void rename_to_new(const std::string& from, const std::string& to, link_function link) {
+  if (link(from.c_str(), to.c_str()) == 0) {
+    (void)::unlink(from.c_str());
+    return;
+  }
+  constexpr int without[] = {EPERM, EOPNOTSUPP, ENOSYS, EMLINK};  // a file system that has only one
+  if (std::ranges::find(without, errno) == std::end(without)) throw_errno(errno, "link");
+  if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return;
+  if (errno != EINVAL && errno != ENOSYS) throw_errno(errno, "rename");
+  (void)io::descriptor(to, O_WRONLY | O_CREAT | O_EXCL);  // who makes it may replace it
+  if (::rename(from.c_str(), to.c_str()) != 0) {
+    const int why = errno;
+    (void)::unlink(to.c_str());
+    throw_errno(why, "rename");
+  }
+}
+
 void write_header(const data_set_info& info, const any_page_map& map, bool fresh) {
   const std::string path = header_path(info.path);
   const std::string beside = fmt::format("{}.new-{}", path, ::getpid());
@@ -245,10 +274,10 @@ void write_header(const data_set_info& info, const any_page_map& map, bool fresh
       io::fsync(file.get());
       file.close();
     }
-    // A second name fails where there is a file, a new name replaces it.
-    if ((fresh ? ::link(beside.c_str(), path.c_str()) : ::rename(beside.c_str(), path.c_str())) != 0)
+    if (fresh)
+      rename_to_new(beside, path);
+    else if (::rename(beside.c_str(), path.c_str()) != 0)
       throw_errno(errno, "rename");
-    if (fresh) (void)::unlink(beside.c_str());
     sync_folder(info.path);
   } catch (const std::system_error& e) {
     (void)::unlink(beside.c_str());

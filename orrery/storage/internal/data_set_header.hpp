@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include <unistd.h>
+
 // The header of a data set: a small JSON file.
 //
 //   {"format": "orrery data set", "version": 1,
@@ -36,6 +38,13 @@ namespace orrery::storage::internal {
 [[nodiscard]] data_set_info read_header(const std::string& folder, any_page_map* map);
 /// A number that no other data set has. Any thread.
 [[nodiscard]] std::uint64_t new_id();
+/// The header is UTF-8: throws std::invalid_argument if the file's name is not, and is kept there.
+void require_text(const std::string& file);
+/// As link(2).
+using link_function = int (*)(const char*, const char*);
+/// Gives a file another name, which nobody has: throws EEXIST, also where a file has one name only.
+/// `link` may refuse, as file systems do which have no second names. Throws std::system_error.
+void rename_to_new(const std::string& from, const std::string& to, link_function link = &::link);
 /// Replaces it: when this returns the new one is on the drive, and whatever happens meanwhile there
 /// is the old or the new one. `fresh`: there must be none yet; throws EEXIST, also to all but one
 /// of several programs that do this at once.

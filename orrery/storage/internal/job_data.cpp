@@ -58,7 +58,11 @@ std::string folder_beside(const std::string& target, const std::string& name, co
                                       path, folder));
   };
   require_outside(input.path);
-  for (const std::string& f : folders) require_outside(parse_given_folder(f).folder);
+  for (const std::string& f : folders) {
+    const std::string there = parse_given_folder(f).folder;
+    require_outside(there);
+    require_text(there + "/" + fs::path(target).filename().string());
+  }
   return folder;
 }
 

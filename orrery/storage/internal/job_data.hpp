@@ -20,7 +20,7 @@ void remove_remains(const std::string& path);
 /// this program waited. Throws std::invalid_argument if it has another form.
 void read_again(data_set_info& input);
 /// The folder of a job of that name, beside its target. Throws EINVAL if the input, or a folder for
-/// the output, lies in it: all that is there goes with the job.
+/// the output, lies in it: all that is there goes with the job. Throws as require_text.
 [[nodiscard]] std::string folder_beside(const std::string& target, const std::string& name, const data_set_info& input,
                                         const std::vector<std::string>& folders);
 /// Throws EEXIST if there is anything at the path, be it a link to nowhere.
