@@ -68,7 +68,8 @@ static void WeatherStation_start(WeatherStation this) {
   WeatherStation_receive(this);  // its name
   if (orrery_set_name(this->taskID, this->name) != ORRERY_OK) orrery_log("%s", orrery_error());
   do {
-    while (!orrery_message_immediate()) WeatherStation_receive(this);  // clients that come and go
+    while (!orrery_message_immediate())  // clients that come and go
+      if (WeatherStation_receive(this) != ORRERY_OK) return;
     double celsius[] = {10 + this->hour % 24, 5 + this->hour % 12};
     struct Reading reading = {this->name, this->hour++, 2, celsius};
     for (int i = 0; i < this->count;) {

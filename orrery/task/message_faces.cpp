@@ -32,10 +32,23 @@ void let_others_run(pe& self) {
   self.flow().listen();
 }
 
+// A request to end is one message, which is taken out when it is found. So whoever polls asks here.
+void refuse_at_end(pe& self, const scheduler::slot& s) {
+  if (self.refusing()) self.shutdown().refuse("orrery_receive");
+  if (s.dying) throw stopped("receive: the process was destroyed");
+}
+
 void looked_in_vain(pe& self) {
   orrery_compute(look_ns);
   if (task_frame* const frame = task_frame::of(self); frame == nullptr || ++frame->polls == empty_looks)
     let_others_run(self);
+}
+
+// It has looked in vain since it was told to end. It may look for what is left, but not for ever.
+orrery_status looked_at_end(pe& self, const scheduler::slot& s) {
+  const task_frame* const frame = task_frame::of(self);
+  if (frame == nullptr || !frame->told_to_stop || frame->polls == 0) refuse_at_end(self, s);
+  return fail(ORRERY_STOPPED, fmt::format("orrery_receive: {}", orrery_status_text(ORRERY_STOPPED)));
 }
 
 // Looks until there is a message; null: it is too late.
@@ -45,7 +58,7 @@ scheduler::message* poll_mail(pe& self, scheduler::slot& s, const std::uint64_t*
     orrery_compute(look_ns);
     let_others_run(self);
     if (scheduler::message* const m = find_mail(self, s, tag, take); m != nullptr) return m;
-    if (self.refusing()) self.shutdown().refuse("orrery_receive");
+    refuse_at_end(self, s);
     if (deadline >= 0 && orrery_now_ns() >= deadline) return nullptr;
     if (gives_core_away && self.simulated() == nullptr) ::sched_yield();
   }
@@ -112,11 +125,10 @@ orrery_status receive_until(const std::uint64_t* tag, orrery_message* message, s
   scheduler::slot& s = detail::receiving_slot(self);
   scheduler::message* m = find_mail(self, s, tag, take);
   if (m == nullptr) {
-    *message = {};
     if (timeout_ns <= 0) {
       if (self.refusing()) self.shutdown().refuse("orrery_receive");
       looked_in_vain(self);
-      return ORRERY_EMPTY;
+      return s.dying ? looked_at_end(self, s) : ORRERY_EMPTY;
     }
     const std::int64_t deadline = timeout_ns == ORRERY_FOREVER ? -1 : detail::deadline_after(time_of(timeout_ns));
     const task_frame* const frame = task_frame::of(self);
@@ -133,6 +145,29 @@ orrery_status receive_until(const std::uint64_t* tag, orrery_message* message, s
   describe(*m, take, *message);
   return ORRERY_OK;
 }
+
+namespace {
+
+// The call of task.h with that name. Without a message, and where the task is ended, it leaves
+// `message` all zero, so that this may be given to orrery_release.
+orrery_status receive(const char* call, const std::uint64_t* tag, orrery_message* message, std::int64_t timeout_ns,
+                      bool take) {
+  struct zero_unless_received {
+    orrery_message* message;
+    bool received = false;
+    ~zero_unless_received() {
+      if (!received && message != nullptr) *message = {};
+    }
+  } result{message};
+  const orrery_status said = guarded(call, [&] {
+    require(message, call, "the message that it is to fill in");
+    return receive_until(tag, message, timeout_ns, take);
+  });
+  result.received = said == ORRERY_OK;
+  return said;
+}
+
+}  // namespace
 
 }  // namespace orrery::task_detail
 
@@ -159,24 +194,15 @@ orrery_status orrery_send_bytes(orrery_task to, uint64_t tag, const void* data, 
 }
 
 orrery_status orrery_receive(orrery_message* message, int64_t timeout_ns) {
-  return guarded("orrery_receive", [&] {
-    require(message, "orrery_receive", "the message that it is to fill in");
-    return receive_until(nullptr, message, timeout_ns, true);
-  });
+  return receive("orrery_receive", nullptr, message, timeout_ns, true);
 }
 
 orrery_status orrery_receive_tag(uint64_t tag, orrery_message* message, int64_t timeout_ns) {
-  return guarded("orrery_receive_tag", [&] {
-    require(message, "orrery_receive_tag", "the message that it is to fill in");
-    return receive_until(&tag, message, timeout_ns, true);
-  });
+  return receive("orrery_receive_tag", &tag, message, timeout_ns, true);
 }
 
 orrery_status orrery_peek(orrery_message* message, int64_t timeout_ns) {
-  return guarded("orrery_peek", [&] {
-    require(message, "orrery_peek", "the message that it is to fill in");
-    return receive_until(nullptr, message, timeout_ns, false);
-  });
+  return receive("orrery_peek", nullptr, message, timeout_ns, false);
 }
 
 orrery_status orrery_drop(void) {
@@ -245,10 +271,18 @@ orrery_status orrery_message_wait(void) {
 }
 
 bool orrery_message_immediate(void) {
+  pe* const self = orrery::scheduler::current_pe;
+  task_frame* const frame = self != nullptr ? task_frame::of(*self) : nullptr;
+  const bool was_told = frame != nullptr && frame->told_to_stop;
   orrery_message m;
-  if (orrery_peek(&m, ORRERY_NOW) == ORRERY_OK) return false;
-  (void)orrery_yield();
-  return orrery_peek(&m, ORRERY_NOW) != ORRERY_OK;
+  orrery_status said = orrery_peek(&m, ORRERY_NOW);
+  if (said == ORRERY_EMPTY) {
+    said = orrery_yield();
+    if (said == ORRERY_OK) said = orrery_peek(&m, ORRERY_NOW);
+  }
+  // This has no result that says it; the receive that follows has.
+  if (said == ORRERY_STOPPED && frame != nullptr) frame->told_to_stop = was_told;
+  return said != ORRERY_OK && said != ORRERY_STOPPED;
 }
 
 }  // extern "C"

@@ -24,7 +24,8 @@
  * for tasks, and return ORRERY_USAGE elsewhere. Those marked "may park" let other tasks of the
  * PE run; they leave errno as it was. A task that was told ORRERY_STOPPED is to return. If it
  * asks to wait again instead, that call does not return: the task ends there, as with
- * orrery_exit.
+ * orrery_exit. With ORRERY_NOW it may still take the messages that are left; a task that goes on
+ * to look when there are none ends, too.
  */
 #pragma once
 
@@ -315,8 +316,9 @@ orrery_status orrery_send_bytes(orrery_task to, uint64_t tag, const void* data, 
 
 /* Takes the oldest message, or the oldest with that tag, out of the mailbox; waits for it at
  * most so long (ORRERY_FOREVER, ORRERY_NOW). Every message that was received is to be given to
- * orrery_release once. May park; with ORRERY_NOW only to let others run, when it has found
- * nothing several times. ORRERY_TIMEOUT (ORRERY_EMPTY for ORRERY_NOW), ORRERY_STOPPED. */
+ * orrery_release once. Where there is none the structure is all zero. May park; with ORRERY_NOW
+ * only to let others run, when it has found nothing several times. ORRERY_TIMEOUT (ORRERY_EMPTY
+ * for ORRERY_NOW), ORRERY_STOPPED. */
 orrery_status orrery_receive(orrery_message* message, int64_t timeout_ns);
 orrery_status orrery_receive_tag(uint64_t tag, orrery_message* message, int64_t timeout_ns);
 /* Waits until there is a message and describes the oldest, which stays in the mailbox: data is
@@ -350,7 +352,8 @@ orrery_status orrery_message_notify(void);
 /* Yields once, so that others can send. ORRERY_STOPPED. */
 orrery_status orrery_message_wait(void);
 /* True if there is no message. The other tasks of the PE have had their turn then, so that a
- * task may ask in a loop. */
+ * task may ask in a loop. False also if the task is to end, or the world ends: the receive that
+ * follows returns ORRERY_STOPPED. */
 bool orrery_message_immediate(void);
 
 /* --- names ------------------------------------------------------------------------------------ */

@@ -345,6 +345,128 @@ TEST_P(task, that_does_not_listen_when_it_is_to_end_is_ended) {
   });
 }
 
+// Stops a task, and returns when it has ended.
+void stop_and_join(orrery_task t) {
+  EXPECT_EQ(orrery_stop(t), ORRERY_OK);
+  EXPECT_EQ(orrery_join(t, ORRERY_FOREVER), ORRERY_OK);
+}
+// The task that was given as the argument.
+orrery_task teller_in(const void* argument) {
+  orrery_task t{};
+  std::memcpy(&t, argument, sizeof t);
+  return t;
+}
+
+TEST_P(task, that_asks_for_messages_in_a_loop_is_told_to_end_by_receive) {
+  in_world([] {
+    const auto asks = [](void* argument, std::size_t) {
+      const orrery_task to = teller_in(argument);
+      do {
+        while (!orrery_message_immediate()) {
+          orrery_message m;
+          if (orrery_receive(&m, ORRERY_FOREVER) == ORRERY_STOPPED) return say(to, 1, "told");
+          orrery_release(&m);
+        }
+      } while (orrery_sleep(1000) == ORRERY_OK);
+    };
+    const orrery_task me = orrery_self();
+    const orrery_task e = create(asks, &me, sizeof me);
+    say(e, 1, "x");
+    stop_and_join(e);
+    EXPECT_EQ(take(1), "told");
+  });
+}
+
+// However it goes on to ask for messages when it was told so.
+TEST_P(task, that_polls_when_it_is_to_end_is_ended) {
+  in_world([] {
+    const std::vector<orrery_task_function> ways{[](void*, std::size_t) {
+                                                   for (orrery_message m;;)
+                                                     if (!orrery_message_immediate())
+                                                       (void)orrery_receive(&m, ORRERY_FOREVER);
+                                                 },
+                                                 [](void*, std::size_t) {
+                                                   for (orrery_message m;; orrery_release(&m))
+                                                     (void)orrery_receive(&m, ORRERY_NOW);
+                                                 },
+                                                 [](void*, std::size_t) {
+                                                   for (orrery_message m;;) (void)orrery_peek(&m, ORRERY_NOW);
+                                                 },
+                                                 [](void*, std::size_t) {
+                                                   EXPECT_EQ(orrery_set_strategy(ORRERY_YIELD), ORRERY_OK);
+                                                   for (orrery_message m;; orrery_release(&m))
+                                                     (void)orrery_receive(&m, ORRERY_FOREVER);
+                                                 },
+                                                 [](void*, std::size_t) {
+                                                   EXPECT_EQ(orrery_set_strategy(ORRERY_IMMEDIATE), ORRERY_OK);
+                                                   for (orrery_message m;; orrery_release(&m))
+                                                     (void)orrery_receive(&m, 1000);
+                                                 },
+                                                 [](void*, std::size_t) {
+                                                   EXPECT_EQ(orrery_set_strategy(ORRERY_YIELD), ORRERY_OK);
+                                                   for (orrery_message m;;)
+                                                     (void)orrery_receive_tag(7, &m, ORRERY_FOREVER);
+                                                 }};
+    for (const auto way : ways) stop_and_join(create(way));
+  });
+}
+
+TEST_P(task, that_is_to_end_may_take_what_is_left_without_waiting) {
+  in_world([] {
+    const auto drains = [](void* argument, std::size_t) {
+      const orrery_task to = teller_in(argument);
+      orrery_message m;
+      int left = 0;
+      EXPECT_EQ(orrery_receive(&m, ORRERY_FOREVER), ORRERY_STOPPED);
+      EXPECT_EQ(m.handle_, nullptr);
+      orrery_status said = ORRERY_OK;
+      for (; (said = orrery_receive(&m, ORRERY_NOW)) == ORRERY_OK; orrery_release(&m)) ++left;
+      EXPECT_EQ(said, ORRERY_STOPPED);
+      EXPECT_EQ(orrery_drop(), ORRERY_STOPPED);
+      say(to, 1, std::to_string(left));
+    };
+    const orrery_task me = orrery_self();
+    orrery_task e{};
+    ASSERT_EQ(orrery_create(drains, &me, sizeof me, orrery_here(), &e), ORRERY_OK);
+    // It has not begun yet.
+    EXPECT_EQ(orrery_stop(e), ORRERY_OK);
+    for (int i = 0; i < 5; ++i) say(e, 2, "late");
+    EXPECT_EQ(orrery_join(e, ORRERY_FOREVER), ORRERY_OK);
+    EXPECT_EQ(take(1), "5");
+  });
+}
+
+TEST_P(task, that_receives_nothing_may_release_the_message) {
+  in_world([] {
+    const auto expect_zero = [](const orrery_message& m) {
+      EXPECT_EQ(m.data, nullptr);
+      EXPECT_EQ(m.handle_, nullptr);
+      EXPECT_EQ(m.size, 0U);
+    };
+    orrery_message m;
+    for (const std::int64_t time : {ORRERY_NOW, std::int64_t{1000}}) {
+      std::memset(&m, 0x55, sizeof m);
+      EXPECT_NE(orrery_receive(&m, time), ORRERY_OK);
+      expect_zero(m);
+      orrery_release(&m);
+    }
+    stop_and_join(create([](void*, std::size_t) {
+      orrery_message stopped;
+      std::memset(&stopped, 0x55, sizeof stopped);
+      EXPECT_EQ(orrery_receive(&stopped, ORRERY_FOREVER), ORRERY_STOPPED);
+      orrery_release(&stopped);
+      // The next one ends the task, with what its destructors release.
+      struct released {
+        orrery_message m;
+        released() { std::memset(&m, 0x55, sizeof m); }
+        ~released() { orrery_release(&m); }
+      } last;
+      (void)orrery_receive(&last.m, ORRERY_FOREVER);
+      ADD_FAILURE() << "it goes on";
+    }));
+  });
+}
+
 TEST_P(task, is_not_stopped_by_signals_that_nobody_can_catch) {
   in_world([] {
     for (const int number : {0, -1, SIGKILL, SIGSTOP, 1000})

@@ -103,6 +103,7 @@ orrery_status status_of_exception(const char* call) {
   } catch (const stopped& e) {
     // A task that goes on and on would keep its PE from ending.
     if (frame != nullptr && std::exchange(frame->told_to_stop, true)) throw;
+    if (frame != nullptr) frame->polls = 0;  // it may look for what is left
     return fail(ORRERY_STOPPED, in_words_of_c(e, call));
   } catch (const error& e) {
     return fail(status_of(e.code()), in_words_of_c(e, call));

@@ -40,6 +40,7 @@ static int get_tag(System system, orrery_task self) {
   orrery_status said = orrery_peek(&m, ORRERY_NOW);
   go_on_unless(said);
   if (said != ORRERY_OK && !orrery_message_immediate()) said = orrery_peek(&m, ORRERY_NOW);
+  go_on_unless(said);
   return said == ORRERY_OK ? (int)m.tag : -1;
 }
 

@@ -61,7 +61,9 @@ static void Station_start(Station this) {
       continue;
     }
     if (!parse(line, this->name, &o)) continue;
-    while (!orrery_message_immediate()) Station_receive(this);
+    orrery_status said = ORRERY_OK;
+    while (said == ORRERY_OK && !orrery_message_immediate()) said = Station_receive(this);
+    if (said != ORRERY_OK) break;
     publish(this, &o);
     published++;
     if (orrery_sleep(this->microseconds * (int64_t)1000) != ORRERY_OK) break;
