@@ -31,7 +31,7 @@ void end_watches::add(slot& s, const address& process, end_watch& w) {
 bool end_watches::note(ending e) {
   if (count_ == 0) return false;
   const end_watch* w = chains_[place_of(e.process)];
-  while (w != nullptr && w->process != e.process) w = w->next;
+  while (w != nullptr && (w->process != e.process || (w->number & end_watch::reported_too) != 0)) w = w->next;
   if (w == nullptr) return false;
   noted_.push_back(std::move(e));
   return true;

@@ -47,7 +47,10 @@ struct end_watch {
   end_watch* next = nullptr;
   void (*end)(pe&, end_watch*, const ending*) noexcept;
   address process{};
-  std::uint32_t number = 0;  ///< of who has asked for it; 0: it is not taken back
+  /// The asker's number; 0: it is not taken back. With the bit `reported_too` the one that is told
+  /// looks at no exception of a function, which is reported as if nobody watched.
+  std::uint32_t number = 0;
+  static constexpr std::uint32_t reported_too = std::uint32_t{1} << 31U;
 };
 
 /// The watchers of the ends of processes of one PE.
@@ -67,13 +70,13 @@ class end_watches {
 
   /// The process lives on this PE. Throws std::bad_alloc; then the watch is the caller's.
   void add(slot& s, const address& process, end_watch& w);
-  /// A process is about to end otherwise than by being destroyed. False: nobody is to be told.
+  /// A process is about to end otherwise than by being destroyed. False: nobody is to be told why.
   bool note(ending e);
   /// It has ended.
   void ended(const address& process) noexcept;
-  /// A number for a watch that this PE asks for, here or on another PE; never 0.
+  /// A number for a watch that this PE asks for, here or on another PE; never 0, and without bits.
   [[nodiscard]] std::uint32_t new_number() noexcept {
-    if (++numbers_ == 0) ++numbers_;
+    if (++numbers_ == end_watch::reported_too) numbers_ = 1;
     return numbers_;
   }
   /// Takes back a watch of the process for which `is` holds: nobody is told. False: there is none.
@@ -90,7 +93,28 @@ class end_watches {
     }
     return false;
   }
+  /// Takes back all watches for which `is` holds.
+  template <class F>
+  void take_back_if(F&& is) {
+    end_watch* taken = nullptr;  // what a watch does at its end may change the chains
+    for (end_watch*& chain : chains_)
+      for (end_watch** at = &chain; *at != nullptr;) {
+        end_watch* const w = *at;
+        if (is(*w)) {
+          *at = w->next;
+          w->next = std::exchange(taken, w);
+          --count_;
+        } else {
+          at = &w->next;
+        }
+      }
+    while (taken != nullptr) {
+      end_watch* const w = std::exchange(taken, taken->next);
+      w->end(of_, w, nullptr);
+    }
+  }
   void drop_all() noexcept;
+  [[nodiscard]] std::size_t count() const noexcept { return count_; }
 
  private:
   [[nodiscard]] std::size_t place_of(const address& process) const noexcept;
@@ -104,6 +128,8 @@ class end_watches {
 
 /// The process is an element that is about to move: those that watch it are told so.
 void note_moved(pe& self, const slot& s) noexcept;
+/// Some PEs are not reachable any more: nobody there can be told of an end.
+void drop_watches_of_lost(pe& self) noexcept;
 
 }  // namespace detail
 }  // namespace orrery

@@ -3,6 +3,7 @@
 
 #include <orrery/process/detail/in_time.hpp>
 #include <orrery/process/detail/local_waits.hpp>
+#include <orrery/process/detail/tell_part.hpp>
 #include <orrery/process/runtime.hpp>
 #include <orrery/wire/unique_ptr.hpp>
 
@@ -102,6 +103,7 @@ future<ending> await_end(address process, watch_key key) {
   pe& self = here_pe();
   self.require_process();
   if (!process) throw usage_error(errc::null_pointer, "end_of");
+  key.set_on = self.id();
   if (process.pe == self.id()) return await_end_here(process, key);
   try {
     return or_loss(process, start_call<&await_end_here>(orrery::pe(process.pe), process, key));
@@ -121,14 +123,21 @@ const promised_end* as_promised(const end_watch& w) noexcept {
 void let_answers_go() { yield(); }
 
 // On the PE of the process.
-bool take_back_here(address process, watch_key key) {
-  pe& self = here_pe();
-  const bool had_it = local_waits::of(self).ends().take_back(process, [&](const end_watch& w) {
+bool drop_watch(pe& self, const address& process, const watch_key& key) {
+  return local_waits::of(self).ends().take_back(process, [&](const end_watch& w) {
     const promised_end* const p = as_promised(w);
     return w.number == key.number && (p != nullptr ? p->key.set_on : self.id()) == key.set_on;
   });
+}
+bool take_back_here(address process, watch_key key) {
+  const bool had_it = drop_watch(here_pe(), process, key);
   let_answers_go();
   return had_it;
+}
+
+void drop_watch_there(std::uint32_t slot, std::uint32_t generation, std::uint32_t set_on, std::uint32_t number) {
+  pe& self = here_pe();
+  (void)drop_watch(self, {self.id(), slot, generation}, {.set_on = set_on, .number = number});
 }
 
 // On the PE that has asked for the watch, from where nothing overtakes that.
@@ -159,6 +168,21 @@ void end_link(const address& a, const address& b) {
       call<&end_link_here>(orrery::pe(first.pe), first, then);
     } catch (const node_lost&) {  // it has ended, and the link with it
     }
+}
+
+void forget_end(pe& self, const address& process, const watch_key& key) noexcept {
+  if (process.pe == self.id()) {
+    (void)drop_watch(self, process, key);
+  } else if (scheduler::reaches(self, process.pe)) {
+    tell_part<&drop_watch_there>(self, process, key.set_on, key.number);
+  }
+}
+
+void drop_watches_of_lost(pe& self) noexcept {
+  local_waits::of(self).ends().take_back_if([&](const end_watch& w) {
+    const promised_end* const p = as_promised(w);
+    return p != nullptr && p->key.set_on != watch_key::unknown && !scheduler::reaches(self, p->key.set_on);
+  });
 }
 
 void note_moved(pe& self, const slot& s) noexcept {

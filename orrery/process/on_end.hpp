@@ -44,7 +44,8 @@ namespace detail {
 
 /// How a watch is found that is taken back.
 struct watch_key {
-  std::uint32_t set_on = 0;  ///< PE
+  static constexpr std::uint32_t unknown = ~std::uint32_t{0};
+  std::uint32_t set_on = unknown;  ///< PE
   std::uint32_t number = 0;  ///< 0: it has none
   address linked{};  ///< not null: the process that is to end, too
   template <class A>
@@ -56,6 +57,9 @@ struct watch_key {
 [[nodiscard]] future<ending> await_end_here(address process, watch_key key);
 [[nodiscard]] future<ending> await_end(address process, watch_key key = {});
 [[nodiscard]] watch_key new_watch(pe& self);
+/// Takes back the watch that await_end has set from this PE with the number of that key, whose
+/// future is broken then, if it has no value yet. Returns at once, and does not park.
+void forget_end(pe& self, const address& process, const watch_key& key) noexcept;
 void end_link(const address& a, const address& b);
 [[nodiscard]] future<ending> or_loss(address process, future<ending> answer);
 [[nodiscard]] future<ending> lost(address process);
@@ -229,7 +233,7 @@ namespace detail {
 template <class A, class B>
 void end_with(remote<A> first, remote<B> then) {
   pe& self = here_pe();
-  when_done(self, await_end(first.address(), watch_key{.linked = then.address()}),
+  when_done(self, await_end(first.address(), watch_key{.set_on = self.id(), .linked = then.address()}),
             [then](pe& at, future_state<ending>& s) {
               s.taken = true;
               if (s.scheduler::sink::state != scheduler::sink::status::value || !s.value.failed()) return;

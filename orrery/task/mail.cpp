@@ -38,6 +38,17 @@ void write_to(std::byte* at, const mail_head& head, const mail_writer& writer) n
   writer.write(at + sizeof head);
 }
 
+void push_within(pe& self, slot& s, address to, const mail_head& head, std::size_t bytes, const mail_writer& writer) {
+  const std::size_t payload = sizeof head + bytes;
+  const std::uint32_t record = wire::record_bytes(payload);
+  message* m = self.messages().allocate(record - wire::granule);
+  write_to(m->payload(), head, writer);
+  m->source_pe = to.pe;
+  m->head.size.store(record, std::memory_order_relaxed);
+  detail::write_envelope(m->head, to, mail_handler, payload_form::wire, nullptr, padding_of(payload));
+  self.push(s, m, message::charge_of(m->bytes, 0));
+}
+
 sent send_within(pe& self, address to, const mail_head& head, std::size_t bytes, const mail_writer& writer,
                  bool may_wait) {
   slot* s = self.find(to.slot, to.generation);
@@ -48,14 +59,7 @@ sent send_within(pe& self, address to, const mail_head& head, std::size_t bytes,
     s = self.find(to.slot, to.generation);
     if (s == nullptr) return sent::gone;
   }
-  const std::size_t payload = sizeof head + bytes;
-  const std::uint32_t record = wire::record_bytes(payload);
-  message* m = self.messages().allocate(record - wire::granule);
-  write_to(m->payload(), head, writer);
-  m->source_pe = to.pe;
-  m->head.size.store(record, std::memory_order_relaxed);
-  detail::write_envelope(m->head, to, mail_handler, payload_form::wire, nullptr, padding_of(payload));
-  self.push(*s, m, message::charge_of(m->bytes, 0));
+  push_within(self, *s, to, head, bytes, writer);
   return sent::yes;
 }
 
@@ -107,6 +111,10 @@ sent send_mail(pe& self, address to, const mail_head& head, std::size_t bytes, c
   write_to(out.payload().data(), head, writer);
   out.send_message(to, mail_handler, nullptr);
   return sent::yes;
+}
+
+void put_mail(pe& self, address to, const mail_head& head, std::size_t bytes, const mail_writer& writer) {
+  if (slot* const s = self.find(to.slot, to.generation); s != nullptr) push_within(self, *s, to, head, bytes, writer);
 }
 
 mail_view view_of(message& m) noexcept {

@@ -2,6 +2,7 @@
 #include <orrery/task/task.h>
 #include <orrery/process/function.hpp>
 #include <orrery/process/names.hpp>
+#include <orrery/process/on_end.hpp>
 #include <orrery/process/roles.hpp>
 #include <orrery/process/runtime.hpp>
 #include <orrery/scheduler/node.hpp>
@@ -10,6 +11,7 @@
 #include <orrery/task/internal/signals.hpp>
 #include <orrery/task/internal/state.hpp>
 #include <orrery/task/internal/task_frame.hpp>
+#include <orrery/task/internal/watches.hpp>
 #include <orrery/task/receiver.hpp>
 #include <orrery/transport/world.hpp>
 
@@ -77,13 +79,6 @@ class waits_in {
   scheduler::fiber& waiter_;
 };
 
-// On the PE of the task: until it has ended.
-void await_end(address task) {
-  pe& self = here_pe();
-  if (self.find(task.slot, task.generation) == nullptr) return;
-  task_state::of(self).joins.wait(task);
-}
-
 bool has_ended(address task) { return here_pe().find(task.slot, task.generation) == nullptr; }
 
 orrery_status join(const orrery_task& task, std::int64_t timeout_ns) {
@@ -97,30 +92,16 @@ orrery_status join(const orrery_task& task, std::int64_t timeout_ns) {
   };
   if (timeout_ns <= 0) return call<&has_ended>(orrery::pe(task.pe), address_of(task)) ? ORRERY_OK : late();
   const waits_in said(self, fmt::format("orrery_join of task {}", to_string(address_of(task))));
-  auto end = start_call<&await_end>(orrery::pe(task.pe), address_of(task));
+  const detail::watch_key key = new_watch(self);
+  auto end = detail::await_end(address_of(task), key);
   if (timeout_ns != ORRERY_FOREVER && !end.wait_for(time_of(timeout_ns))) {
-    detail::future_access<void>::disregard(std::move(end));
+    detail::forget_end(self, address_of(task), key);
+    detail::future_access<ending>::disregard(std::move(end));
     return late();
   }
-  end.get();
+  if (end.get().cause == end_cause::node_lost)
+    throw node_lost(fmt::format("orrery_join: task {}", to_string(address_of(task))));
   return ORRERY_OK;
-}
-
-// A function process that waits for the end of a task in the place of the one that watches it.
-void watch(address task, address watcher, std::uint64_t tag) {
-  orrery_ended ended{task_of(task), ORRERY_OK};
-  try {
-    call<&await_end>(orrery::pe(task.pe), task);
-  } catch (const node_lost&) {
-    ended.status = ORRERY_NODE_LOST;
-  } catch (const stopped&) {
-    throw;
-  } catch (const std::exception&) {  // the watcher waits for a message
-    ended.status = ORRERY_FAILED;
-  }
-  pe& self = here_pe();
-  if (self.find(watcher.slot, watcher.generation) == nullptr) return;  // nobody is left to be told
-  (void)send_mail(self, watcher, {tag, 0, task, 0}, sizeof ended, bytes_writer(&ended, sizeof ended), true);
 }
 
 orrery_status create(const char* call, orrery_task_function run, std::span<const std::byte> argument,
@@ -267,7 +248,7 @@ orrery_status orrery_watch(orrery_task task, uint64_t tag) {
     self.require_process();
     require(task, "orrery_watch");
     (void)orrery::pe(task.pe).resolve();  // said here: who watches would wait for ever
-    (void)orrery::spawn(orrery::here(), &watch, address_of(task), self.self(), tag);
+    task_state::of(self).watches.add(address_of(task), tag);
     return ORRERY_OK;
   });
 }

@@ -148,7 +148,8 @@ typedef struct orrery_ended {
   orrery_status status;
 } orrery_ended;
 /* The calling task is sent a message with that tag when the task has ended or its node was lost;
- * at once if it had ended before. The message is an orrery_ended, as bytes. Returns at once.
+ * at once if it had ended before. The message is an orrery_ended, as bytes. A watcher that ends
+ * leaves nothing behind. May park while the request is sent, but does not wait for an answer.
  * ORRERY_NO_PLACE for a task on a PE that does not exist, ORRERY_USAGE, ORRERY_NO_MEMORY. */
 orrery_status orrery_watch(orrery_task task, uint64_t tag);
 /* Asks the task to end: after the messages that were sent before, its receive returns

@@ -5,11 +5,14 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include <orrery/process/detail/local_waits.hpp>
+#include <orrery/process/function.hpp>
 #include <orrery/process/internal/test_world.hpp>
 
 // Tests of the C interface, as a C program uses it, but for the captures of the bodies. Each runs
@@ -69,6 +72,18 @@ std::string take(std::uint64_t tag) {
 }
 void say(orrery_task to, std::uint64_t tag, const std::string& text) {
   EXPECT_EQ(orrery_send_bytes(to, tag, text.data(), text.size(), ORRERY_WAIT), ORRERY_OK) << orrery_error();
+}
+
+// Stops a task, and returns when it has ended.
+void stop_and_join(orrery_task t) {
+  EXPECT_EQ(orrery_stop(t), ORRERY_OK);
+  EXPECT_EQ(orrery_join(t, ORRERY_FOREVER), ORRERY_OK);
+}
+// The task that was given as the argument.
+orrery_task teller_in(const void* argument) {
+  orrery_task t{};
+  std::memcpy(&t, argument, sizeof t);
+  return t;
 }
 
 TEST_P(task, answers_messages_and_knows_who_sent_them) {
@@ -305,6 +320,60 @@ TEST_P(task, that_watches_another_is_told_of_its_end) {
   });
 }
 
+std::size_t watches_here() { return orrery::detail::local_waits::of(*orrery::scheduler::current_pe).ends().count(); }
+std::size_t watches_of(orrery_task t) { return orrery::call<&watches_here>(orrery::pe(t.pe)); }
+
+TEST_P(task, that_waits_in_vain_for_an_end_leaves_nothing_behind) {
+  in_world([] {
+    const orrery_task e = create(echo);
+    say(e, 1, "it runs");
+    EXPECT_EQ(take(1), "it runs");
+    const std::size_t before = watches_of(e);
+    for (int i = 0; i < 50; ++i) EXPECT_EQ(orrery_join(e, 1000), ORRERY_TIMEOUT);
+    EXPECT_EQ(watches_of(e), before);
+    stop_and_join(e);
+  });
+}
+
+TEST_P(task, that_has_watched_another_and_ends_leaves_nothing_behind) {
+  in_world([] {
+    const auto watches = [](void* argument, std::size_t) {
+      EXPECT_EQ(orrery_watch(teller_in(argument), 1), ORRERY_OK);
+      EXPECT_EQ(orrery_watch(teller_in(argument), 2), ORRERY_OK);
+    };
+    const orrery_task e = create(echo);
+    say(e, 1, "it runs");
+    EXPECT_EQ(take(1), "it runs");
+    const std::size_t before = watches_of(e);
+    for (const orrery_place where : {orrery_here(), there()}) {
+      for (int i = 0; i < 20; ++i) {
+        orrery_task t{};
+        EXPECT_EQ(orrery_create(watches, &e, sizeof e, where, &t), ORRERY_OK);
+        EXPECT_EQ(orrery_join(t, ORRERY_FOREVER), ORRERY_OK);
+      }
+    }
+    EXPECT_EQ(watches_of(e), before);
+    stop_and_join(e);
+  });
+}
+
+TEST(function_that_a_task_watches, is_reported_if_it_throws) {
+  ::testing::internal::CaptureStderr();
+  const auto counts = orrery::testing::in_world(2, [] {
+    const auto f = orrery::spawn(orrery::pe(1), [] {
+      (void)orrery::receive<int>();
+      throw std::runtime_error("thrown by a function");
+    });
+    const orrery_task watched{f.address().pe, f.address().slot, f.address().generation};
+    EXPECT_EQ(orrery_watch(watched, 7), ORRERY_OK);
+    orrery::send(f, 1);
+    EXPECT_EQ(orrery_join(watched, ORRERY_FOREVER), ORRERY_OK);
+    EXPECT_EQ(take(7).size(), sizeof(orrery_ended));
+  });
+  EXPECT_NE(::testing::internal::GetCapturedStderr().find("thrown by a function"), std::string::npos);
+  EXPECT_EQ(counts[1].failed_posts, 1U);
+}
+
 TEST_P(task, that_watches_one_on_no_pe_is_told_so) {
   in_world([] {
     EXPECT_EQ(orrery_watch({99, 1, 1}, 77), ORRERY_NO_PLACE);
@@ -343,18 +412,6 @@ TEST_P(task, that_does_not_listen_when_it_is_to_end_is_ended) {
     EXPECT_EQ(take(2), "unwound");
     create(deaf, &me, sizeof me);  // and at the end of the world
   });
-}
-
-// Stops a task, and returns when it has ended.
-void stop_and_join(orrery_task t) {
-  EXPECT_EQ(orrery_stop(t), ORRERY_OK);
-  EXPECT_EQ(orrery_join(t, ORRERY_FOREVER), ORRERY_OK);
-}
-// The task that was given as the argument.
-orrery_task teller_in(const void* argument) {
-  orrery_task t{};
-  std::memcpy(&t, argument, sizeof t);
-  return t;
 }
 
 TEST_P(task, that_asks_for_messages_in_a_loop_is_told_to_end_by_receive) {

@@ -2,6 +2,7 @@
 // Being told of the ends of processes, in each kind of world.
 #include "../support/four_ways.hpp"
 
+#include <orrery/process/detail/local_waits.hpp>
 #include <orrery/process/on_end.hpp>
 
 #include <array>
@@ -280,6 +281,26 @@ void lost_when_unlinked() {
   check(linked->touch() == 1, "not linked any more");
 }
 
+std::size_t watches_here() { return detail::local_waits::of(detail::here_pe()).ends().count(); }
+
+void watches_from_there(remote<Thing> t) {
+  on_end<&Watcher::told>(t, spawn<Watcher>(here()));
+  (void)spawn(here(), [](remote<Thing> of) { (void)end_of(of).get(); }, t);
+  yield();
+  detail::await_arrival(t.address());
+}
+
+// What lives long has nothing of those that have watched it and crashed.
+void lost_watchers() {
+  const auto t = spawn<Thing>(pe(0));
+  const auto others = call<&watches_here>(pe(0));
+  call<&watches_from_there>(node(world_nodes() - 1), t);
+  check(call<&watches_here>(pe(0)) == others + 2, "two watches");
+  post_call<&testing::kill_own_node>(node(world_nodes() - 1));
+  while (call<&watches_here>(pe(0)) != others) sleep_for(1ms);
+  check(t->touch() == 1, "it lives on");
+}
+
 /// Takes its watches back when it ends.
 struct Tidy {
   Tidy(remote<Thing> t, remote<Watcher> w) : own(on_end<&Watcher::told>(t, w)), of_another(w->watch(t)) {}
@@ -344,6 +365,9 @@ TEST(links_at_the_end, wait_for_room_no_longer_than_the_program) {
   EXPECT_TRUE(said.ends_with("good")) << said;
 }
 TEST(ends_of_a_lost_node, are_told) { EXPECT_EQ(testing::wrong_where_a_node_is_lost("lost_of_ends"), ""); }
+TEST(ends_that_a_lost_node_has_watched, are_kept_for_nobody) {
+  EXPECT_EQ(testing::wrong_where_a_node_is_lost("lost_watchers"), "");
+}
 TEST(ends_of_a_lost_node, are_not_told_where_that_was_taken_back) {
   EXPECT_EQ(testing::wrong_where_a_node_is_lost("lost_when_taken_back"), "");
   EXPECT_EQ(testing::wrong_where_a_node_is_lost("lost_when_unlinked"), "");
@@ -356,6 +380,7 @@ const orrery::testing::scenarios_of_file of_this({{"futures", futures},
                                                   {"lost_of_ends", lost},
                                                   {"lost_when_taken_back", lost_when_taken_back},
                                                   {"lost_when_unlinked", lost_when_unlinked},
+                                                  {"lost_watchers", lost_watchers},
                                                   {"full_at_the_end", full_at_the_end},
                                                   {"stays", stays}});
 

@@ -85,7 +85,7 @@ class local_waits final : public scheduler::layer_state, scheduler::wait_watcher
 
  private:
   [[gnu::noinline]] static void make(pe& self);
-  void pes_lost(pe&) noexcept override {}
+  void pes_lost(pe& self) noexcept override { drop_watches_of_lost(self); }
   void cancel_waits(pe& self) noexcept override;
   [[nodiscard]] std::string explain_waits() const override;
   void say_dropped() const noexcept;

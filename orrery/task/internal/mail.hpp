@@ -68,7 +68,11 @@ enum class sent : std::uint8_t { yes, full, gone };
 sent send_mail(scheduler::pe& self, address to, const mail_head& head, std::size_t bytes, const mail_writer& writer,
                bool may_wait);
 
-/// The same for a message that passes on these buffers of the caller, at least one. They are the
+/// Puts a message that is sent once, and for which nobody can wait, into a mailbox of this PE,
+/// whatever room that has. Nothing if the process has ended. Throws std::bad_alloc.
+void put_mail(scheduler::pe& self, address to, const mail_head& head, std::size_t bytes, const mail_writer& writer);
+
+/// As send_mail, of a message that passes on buffers of the caller, at least one. They are the
 /// receiver's if it returns `yes`, else they stay the caller's. Throws usage_error also for a
 /// buffer that the caller does not have (any more).
 sent send_mail(scheduler::pe& self, address to, const mail_head& head, std::size_t bytes, const mail_writer& writer,

@@ -3,7 +3,7 @@
 
 #include <orrery/scheduler/layer_state.hpp>
 #include <orrery/task/internal/buffer.hpp>
-#include <orrery/task/internal/joins.hpp>
+#include <orrery/task/internal/watches.hpp>
 
 namespace orrery::task_detail {
 
@@ -11,18 +11,18 @@ namespace orrery::task_detail {
 /// needs one; used on the PE's thread.
 class task_state final : public scheduler::layer_state {
  public:
-  explicit task_state(scheduler::pe& of) : joins(of) {}
+  explicit task_state(scheduler::pe& of) : watches(of) {}
   /// Throws std::bad_alloc.
   [[nodiscard]] static task_state& of(scheduler::pe& self);
   /// Null: no call on this PE has needed it.
   [[nodiscard]] static task_state* find(scheduler::pe& self) noexcept;
 
   void process_ended(const address& gone) noexcept override {
-    joins.ended(gone);
+    watches.ended(gone);
     buffers.ended(gone);
   }
 
-  task_joins joins;
+  task_watches watches;
   buffer_table buffers;
 };
 
