@@ -34,6 +34,8 @@ check_cxx_compiler_flag("-Werror -fstack-clash-protection" orrery_has_stack_clas
 if(orrery_has_stack_clash_protection)
   target_compile_options(orrery PUBLIC $<$<COMPILE_LANGUAGE:C,CXX>:-fstack-clash-protection>)
 endif()
+# The cleanups of C run when a task ends by orrery_exit, which is an exception.
+target_compile_options(orrery PUBLIC $<$<COMPILE_LANGUAGE:C>:-fexceptions>)
 add_library(orrery::orrery ALIAS orrery)
 
 include(cmake/mpi_plugins.cmake)

@@ -164,9 +164,10 @@ orrery_status orrery_stop(orrery_task task);
  * dead. In a simulation signals are left alone. ORRERY_USAGE for a signal that cannot be caught,
  * ORRERY_FAILED. */
 orrery_status orrery_stop_on_signal(int signal, orrery_task task);
-/* Ends the calling task, whose cleanups (attributes, destructors of C++) run. `exit` instead
- * ends the whole OS process, as in every program: what atexit has registered runs, and other
- * nodes see that this one was lost. */
+/* Ends the calling task, whose cleanups (attributes, destructors of C++) run: those of C if it was
+ * compiled with -fexceptions, which orrery-cc, CMake and pkg-config see to. `exit` instead ends
+ * the whole OS process, as in every program: what atexit has registered runs, and other nodes see
+ * that this one was lost. */
 #ifdef __cplusplus
 [[noreturn]]
 #elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L

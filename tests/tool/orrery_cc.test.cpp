@@ -131,6 +131,16 @@ TEST_F(orrery_cc, makes_one_file_of_each_source_or_none) {
   }
   EXPECT_EQ(run("orrery-cc -### -c small.c -o shown.o && test ! -e shown.o"), 0) << said();
   ASSERT_EQ(run("orrery-cc -c small.c plain.c && test -e small.o && test -e plain.o"), 0) << said();
+  // Those of other languages beside one that is translated, too.
+  write("code.S", "#define NAME code\n.globl NAME\nNAME: ret\n");
+  write("text", "int other(void) { return sizeof 'a'; }\n");
+  ASSERT_EQ(run("orrery-cc -c -MMD small.c code.S -x c++ text -x none small.o && test -e text.o && nm code.o"), 0)
+      << said();
+  EXPECT_NE(said().find(" T code"), string::npos) << said();
+  EXPECT_TRUE(file("code.d").starts_with("code.o: code.S")) << file("code.d");
+  EXPECT_EQ(run("orrery-cc -c small.c code.S -o both"), 1) << said();
+  ASSERT_EQ(run("orrery-cc -x c++ text -x none small.c -o all && ./all --orrery-pes=1"), 0) << said();
+  EXPECT_EQ(said(), "42\n");
 }
 
 TEST_F(orrery_cc, builds_tasks_of_several_files) {
@@ -463,15 +473,42 @@ int main(void) {
 // A frame that is larger than the guard below a stack, and all stacks beside it.
 TEST_F(orrery_cc, ends_a_task_that_has_no_room_for_a_large_array) {
   write("wide.c", R"(#include <orrery/task.h>
-static int wide(void) { volatile char frame[1 << 20]; frame[1] = 1; return frame[1]; }
+int wide(void);
 task Wide { tag GO(); };
 static void Wide_start(Wide this) { (void)this; wide(); }
 static void Wide_handle_GO(Wide this) { (void)this; }
 int main(void) { return orrery_join(Wide_create(), ORRERY_FOREVER); }
 )");
-  ASSERT_EQ(run("ulimit -c 0; orrery-cc wide.c -o wide"), 0) << said();
-  EXPECT_NE(run("ulimit -c 0; ./wide --orrery-pes=1"), 0);
-  EXPECT_NE(said().find("stack overflow in "), string::npos) << said();
+  // In a source that is left to the compiler, however that is called.
+  write("plain.c", "int wide(void) { volatile char frame[1 << 20]; frame[1] = 1; return frame[1]; }\n");
+  for (const string call : {"wide.c plain.c -o wide", "-c wide.c plain.c && orrery-cc wide.o plain.o -o wide"}) {
+    ASSERT_EQ(run("orrery-cc " + call), 0) << said();
+    EXPECT_NE(run("ulimit -c 0; ./wide --orrery-pes=1"), 0);
+    EXPECT_NE(said().find("stack overflow in "), string::npos) << said();
+  }
+}
+
+// A program of task.h alone is not translated.
+TEST_F(orrery_cc, builds_plain_c_whose_cleanups_run_when_a_task_exits) {
+  write("plain.c", R"(#include <orrery/task.h>
+#include <stdio.h>
+static void says(int *number) { printf("cleanup %d\n", *number); }
+static void run(void *argument, size_t size) {
+  (void)argument, (void)size;
+  int number __attribute__((cleanup(says))) = 7;
+  orrery_exit();
+}
+static int main_task(int argc, char **argv) {
+  (void)argc, (void)argv;
+  orrery_task t;
+  return orrery_create(run, NULL, 0, orrery_here(), &t) || orrery_join(t, ORRERY_FOREVER);
+}
+int main(int argc, char **argv) { return orrery_run(argc, argv, main_task); }
+)");
+  ASSERT_EQ(run("orrery-cc plain.c -o plain && ./plain"), 0) << said();
+  EXPECT_EQ(said(), "cleanup 7\n");
+  ASSERT_EQ(run("orrery-cc -c plain.c && orrery-cc plain.o -o plain && ./plain"), 0) << said();
+  EXPECT_EQ(said(), "cleanup 7\n");
 }
 
 // A message that no handler of the task takes is a failed one.

@@ -76,8 +76,7 @@ bool take_own_option(command_line& c, const string& w, Next next) {
 command_line parse_command_line(const std::vector<string>& given) {
   const std::vector<string> arguments = with_response_files(given);
   command_line c;
-  bool other_language = false;  // -x of something that is not C
-  bool says_c = false;
+  string language;  // as the last -x says
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const string& w = arguments[i];
     const auto next = [&] { return i + 1 < arguments.size() ? arguments[++i] : string(); };
@@ -95,13 +94,11 @@ command_line parse_command_line(const std::vector<string>& given) {
       c.all.push_back(next());
       return c.all.back();
     };
-    const auto add = [&](kind what, std::vector<string> text) { c.words.push_back({what, std::move(text)}); };
+    const auto add = [&](kind what, std::vector<string> text) { c.words.push_back({what, std::move(text), {}}); };
     if (take_own_option(c, w, next_too)) continue;
     if (w == "-x" || is_joined(w, "-x")) {
-      const string language = w == "-x" ? next_too() : w.substr(2);
-      says_c = language == "c";
-      other_language = !says_c && language != "none";
-      if (other_language) add(kind::input, {"-x", language});
+      language = w == "-x" ? next_too() : w.substr(2);
+      if (language == "none") language.clear();
     } else if (one_of(of_preprocessor, w)) {
       add(kind::preprocess, {w, next_too()});
     } else if (one_of(of_linker, w)) {
@@ -111,8 +108,9 @@ command_line parse_command_line(const std::vector<string>& given) {
     } else if (!w.starts_with('-') || w == "-") {
       const auto ending = std::filesystem::path(w).extension();
       const bool named_so = ending == ".c" || (ending == ".h" && c.emit_cpp_header);
-      add(!other_language && (named_so || says_c) ? kind::source : kind::input, {w});
-      c.words.back().says_c = says_c && !named_so;
+      const bool is_c = language == "c" || (language.empty() && named_so);
+      add(is_c ? kind::source : kind::input, {w});
+      c.words.back().language = is_c && named_so ? string() : language;
     } else if (std::ranges::any_of(of_preprocessor, [&](string_view o) { return is_joined(w, o); }) ||
                w.starts_with("-Wp,") || w.starts_with("-M")) {
       add(kind::preprocess, {w});
@@ -129,6 +127,19 @@ command_line parse_command_line(const std::vector<string>& given) {
 
 bool command_line::reads_stdin() const {
   return std::ranges::any_of(words, [](const word& w) { return w.what == kind::source && w.text[0] == "-"; });
+}
+
+bool command_line::word::is_compiled() const {
+  constexpr std::array of_linker_only{string_view(".o"), string_view(".a"), string_view(".so"), string_view(".lo")};
+  if (what == kind::source) return true;
+  if (what != kind::input || !is_file()) return false;
+  const string name = std::filesystem::path(text[0]).filename().string();
+  const string ending = std::filesystem::path(name).extension().string();
+  return !language.empty() || !(one_of(of_linker_only, ending) || name.find(".so.") != string::npos);
+}
+
+std::size_t command_line::compiled() const {
+  return static_cast<std::size_t>(std::ranges::count_if(words, &word::is_compiled));
 }
 
 std::vector<string> command_line::sources() const {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,7 +22,12 @@ struct command_line {
     };
     kind what;
     std::vector<std::string> text;  ///< with its argument, if that stands apart
-    bool says_c = false;            ///< of a source: that it is C is not said by its name, but by -x c
+    std::string language;  ///< of a file: what -x says of it; empty: what its name says
+
+    /// A source of any language, or what the linker is given.
+    [[nodiscard]] bool is_file() const { return what == kind::source || !text[0].starts_with('-'); }
+    /// A file that the compiler makes an object of.
+    [[nodiscard]] bool is_compiled() const;
   };
 
   std::vector<std::string> all;  ///< as they were given, without those of orrery-cc
@@ -40,6 +46,8 @@ struct command_line {
   std::string old_standard;  ///< -std= or -ansi, if that is C of before 1999, which has not what is generated
 
   [[nodiscard]] std::vector<std::string> sources() const;
+  /// How many files there are that become objects, with those that are no sources of C.
+  [[nodiscard]] std::size_t compiled() const;
   [[nodiscard]] bool reads_stdin() const;
   [[nodiscard]] std::vector<std::string> inputs() const;
   /// The options with which one source is preprocessed, or a preprocessed one compiled.

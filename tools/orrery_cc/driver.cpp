@@ -27,9 +27,10 @@ using stop = command_line::stop;
 
 namespace {
 
-// A function with much on its stack touches each page of it, so that a task that has no room for it
+// C that tasks run: its cleanups run when a task ends by orrery_exit, which is an exception; and a
+// function with much on its stack touches each page of it, so that a task that has no room for it
 // runs into the guard, not over it.
-constexpr const char* touches_each_page = "-fstack-clash-protection";
+constexpr std::array for_tasks{"-fexceptions", "-fstack-clash-protection"};
 
 string read_file(const fs::path& path) {
   std::ifstream in(path, std::ios::binary);
@@ -42,7 +43,7 @@ string read_file(const fs::path& path) {
 int driver::run() {
   if (asked_.only_shows) become_compiler();
   const bool each_alone = asked_.until == stop::object || asked_.until == stop::assembly;
-  if (each_alone && !asked_.emit_c && !asked_.output.empty() && asked_.sources().size() > 1)
+  if (each_alone && !asked_.emit_c && !asked_.output.empty() && asked_.compiled() > 1)
     give_up(
         "-o names one file, which cannot hold what -c or -S makes of several sources; leave -o out, or call once "
         "for each source");
@@ -84,7 +85,8 @@ void driver::refuse(const string& file, int code) {
 void driver::become_compiler() const {
   words all;
   if (fs::exists(compiler_.include() / "orrery" / "task.h")) all = {"-I", compiler_.include().string()};
-  if (asked_.until != stop::preprocessed && !asked_.sources().empty()) all.emplace_back(touches_each_page);
+  if (asked_.until != stop::preprocessed && !asked_.sources().empty())
+    all.insert(all.end(), for_tasks.begin(), for_tasks.end());
   all.insert(all.end(), asked_.all.begin(), asked_.all.end());
   work_.remove();
   compiler_.become(all);
@@ -209,7 +211,8 @@ int driver::compile(bool links) {
   for (const auto& [file, c] : translated_) {
     const fs::path in = work_.write(fmt::format("{}.i", objects.size()), c);
     words call_with = options_for_translated();
-    for (const char* w : {"-fexceptions", touches_each_page, "-x", "cpp-output"}) call_with.emplace_back(w);
+    call_with.insert(call_with.end(), for_tasks.begin(), for_tasks.end());
+    for (const char* w : {"-x", "cpp-output"}) call_with.emplace_back(w);
     call_with.push_back(in.string());
     if (asked_.until == stop::syntax) {
       call_with.emplace_back("-fsyntax-only");
@@ -227,20 +230,24 @@ int driver::compile(bool links) {
   return asked_.until == stop::linked && code_ == 0 ? link(objects, links) : code_;
 }
 
-// The sources that are left to the compiler.
+// What is left to the compiler: sources that have no tasks, and those of other languages.
 void driver::compile_rest() {
+  // Where nothing is linked, since another source was refused, sources of C are looked at only.
+  const bool looks = asked_.until == stop::syntax || asked_.until == stop::linked;
   for (const auto& w : asked_.words) {
-    if (w.what != kind::source) continue;
+    const bool in_c = w.what == kind::source;
+    if (!w.is_compiled() || (!in_c && asked_.until == stop::linked)) continue;
     const string& file = w.text[0];
     if (translated_.contains(file) || refused_.contains(file)) continue;
-    words call_with = asked_.options(true);
-    call_with.emplace_back(touches_each_page);
+    words call_with;
+    if (in_c) call_with.insert(call_with.end(), for_tasks.begin(), for_tasks.end());
+    const words options = asked_.options(true);
+    call_with.insert(call_with.end(), options.begin(), options.end());
     call_with.emplace_back("-I");
     call_with.push_back(compiler_.include().string());
-    // Where nothing is linked, since another source was refused, they are looked at only.
-    const bool looks = asked_.until == stop::syntax || asked_.until == stop::linked;
+    if (!in_c && asked_.wants_dependencies) add_dependencies(call_with, file);
     call_with.emplace_back(asked_.until == stop::assembly ? "-S" : looks ? "-fsyntax-only" : "-c");
-    if (w.says_c) call_with.insert(call_with.end(), {"-x", "c"});
+    if (!w.language.empty()) call_with.insert(call_with.end(), {"-x", w.language});
     call_with.push_back(file);
     if (!looks) {
       call_with.emplace_back("-o");
@@ -251,15 +258,19 @@ void driver::compile_rest() {
 }
 
 int driver::link(const std::map<string, string>& objects, bool links) const {
-  words call_with{"-I", compiler_.include().string()};
-  bool in_c = false;  // -x c holds for what follows
-  const auto say = [&](bool c) {
-    if (c != in_c) call_with.insert(call_with.end(), {"-x", c ? "c" : "none"});
-    in_c = c;
+  words call_with;
+  if (std::ranges::any_of(asked_.sources(), [&](const string& file) { return !objects.contains(file); }))
+    call_with.insert(call_with.end(), for_tasks.begin(), for_tasks.end());
+  call_with.emplace_back("-I");
+  call_with.push_back(compiler_.include().string());
+  string said;  // by -x, which holds for what follows
+  const auto say = [&](const string& language) {
+    if (language != said) call_with.insert(call_with.end(), {"-x", language.empty() ? "none" : language});
+    said = language;
   };
   for (const auto& w : asked_.words) {
     const bool made = w.what == kind::source && objects.contains(w.text[0]);
-    if (w.what == kind::source || w.what == kind::input) say(w.says_c && !made);
+    if ((w.what == kind::source || w.what == kind::input) && w.is_file()) say(made ? string() : w.language);
     if (made) {
       call_with.push_back(objects.at(w.text[0]));
     } else {
@@ -271,7 +282,7 @@ int driver::link(const std::map<string, string>& objects, bool links) const {
     call_with.push_back(asked_.output);
   }
   if (links) {
-    say(false);
+    say({});
     for (const string& w : compiler_.libraries()) call_with.push_back(w);
   }
   return compiler_.call(call_with);
