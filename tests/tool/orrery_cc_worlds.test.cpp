@@ -50,6 +50,36 @@ ORRERY_ROLE(guest);
   EXPECT_NE(said().find("orrery_add_role: two roles have the name \"guest\""), string::npos) << said();
 }
 
+// Programs that mean something else by a message are told apart, whatever has changed.
+TEST_F(orrery_cc_worlds, gives_a_message_a_number_of_all_that_it_is_made_of) {
+  write("told.h", R"(#include <orrery/task.h>
+#include <stdbool.h>
+#include <time.h>
+enum kind { FIRST, MORE };
+struct pos { POS };
+typedef struct { struct pos from, to; NAMED } way;
+message Inner { INNER };
+message M { way along; Inner in; enum kind kind; bool yes; time_t when; int n; double v[n]; };
+)");
+  write("told.c", "#include \"told.h\"\nint main(void) { return (int)(M_type.id & 0); }\n");
+  const auto number = [&](const string& what, const string& options) {
+    const string command =
+        "orrery-cc " + what + " -DPOS='float x, y;' -DNAMED= -DINNER='int a;' -DMORE=LAST " + options;
+    EXPECT_EQ(run(command + " > made && grep -o '\"M\", (0x[0-9a-f]*' made"), 0) << said();
+    return said();
+  };
+  const string in_c = "--emit-c told.c";
+  const string usual = number(in_c, "");
+  EXPECT_EQ(number("--emit-cpp-header told.h", ""), usual);
+  EXPECT_EQ(number(in_c, "-UMORE -DMORE='LAST, MOST'"), usual);
+  EXPECT_EQ(number(in_c, "-UINNER -DINNER='int   a ;'"), usual);
+  EXPECT_EQ(number(in_c, "-std=gnu2x"), usual);
+  for (const string other : {"-UPOS -DPOS='int lat, lon;'", "-UNAMED -DNAMED='int m;'", "-UINNER -DINNER='float a;'"})
+    EXPECT_NE(number(in_c, other), usual) << other;
+  ASSERT_EQ(run("orrery-cc -Wall -Wextra -Werror -pedantic -DPOS='float x, y;' -DNAMED= -DINNER='int a;' told.c"), 0)
+      << said();
+}
+
 // Functions of one program are not to be found in another one.
 TEST_F(orrery_cc_worlds, creates_tasks_on_the_pes_of_the_own_program) {
   write("meet.c", R"(#include <orrery/task.h>

@@ -15,7 +15,4 @@ namespace orrery_cc {
 [[nodiscard]] std::string generate_cpp_header(const source& from, const program& found, std::string_view file,
                                               std::string_view in);
 
-/// The number that tells programs whether they mean the same message: of its name and members, whatever stands between their words. Not 0.
-[[nodiscard]] std::uint64_t id_of(const source& from, const message_definition& m);
-
 }  // namespace orrery_cc

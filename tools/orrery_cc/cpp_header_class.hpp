@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tools/orrery_cc/message_ids.hpp>
 #include <tools/orrery_cc/program.hpp>
 #include <tools/orrery_cc/source.hpp>
 
@@ -24,7 +25,7 @@ namespace orrery_cc {
 class cpp_header {
  public:
   cpp_header(const source& from, const program& found, std::string_view file)
-      : from_(from), found_(found), file_(file) {}
+      : from_(from), found_(found), file_(file), ids_(from, found) {}
   /// Throws source_error.
   [[nodiscard]] std::string run(std::string_view in);
 
@@ -70,6 +71,7 @@ class cpp_header {
   const source& from_;
   const program& found_;
   std::string_view file_;
+  message_ids ids_;
   std::string errors_;
 };
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Messages as structures of C and of C++, and their tables.
-#include <tools/orrery_cc/cpp_header.hpp>
 #include <tools/orrery_cc/cpp_header_class.hpp>
 
 #include <algorithm>
@@ -115,9 +114,9 @@ string cpp_header::type_table(const message_definition& m) const {
   text += "  static const orrery_message_type type;\n};\n";
   if (count != 0) text += format("inline const orrery_field {}::orrery_table::fields[] = {{\n{}}};\n", m.name, rows);
   text += format(
-      "inline const orrery_message_type {0}::orrery_table::type = {{\"{0}\", 0x{1:016x}ULL, sizeof(c::{0}), {2}, {3}}};\n"
+      "inline const orrery_message_type {0}::orrery_table::type = {{\"{0}\", {1}, sizeof(c::{0}), {2}, {3}}};\n"
       "inline const orrery_message_type& {0}::orrery_type() noexcept {{ return orrery_table::type; }}\n\n",
-      m.name, id_of(from_, m), count, count != 0 ? m.name + "::orrery_table::fields" : "nullptr");
+      m.name, ids_.expression(m, "c::" + m.name), count, count != 0 ? m.name + "::orrery_table::fields" : "nullptr");
   return text;
 }
 string cpp_header::row_of(const message_definition& m, const member& each) const {

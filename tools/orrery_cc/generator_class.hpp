@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <tools/orrery_cc/message_ids.hpp>
 #include <tools/orrery_cc/program.hpp>
 #include <tools/orrery_cc/rewriter.hpp>
 #include <tools/orrery_cc/source.hpp>
@@ -25,7 +26,7 @@ namespace orrery_cc {
 class generator {
  public:
   generator(const source& from, const program& found, std::string_view file, std::string_view old_standard)
-      : from_(from), found_(found), file_(file), old_standard_(old_standard), out_(from) {}
+      : from_(from), found_(found), file_(file), old_standard_(old_standard), ids_(from, found), out_(from) {}
   /// Throws source_error with all that is wrong.
   [[nodiscard]] std::string run();
 
@@ -92,6 +93,7 @@ class generator {
   const program& found_;
   std::string_view file_;
   std::string_view old_standard_;
+  message_ids ids_;
   rewriter out_;
   std::string at_end_;
   std::string errors_;

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Messages: the table of what a structure points to, and its functions.
-#include <tools/orrery_cc/cpp_header.hpp>
 #include <tools/orrery_cc/generator_class.hpp>
 
 #include <fmt/format.h>
-#include <xxhash.h>
 
 namespace orrery_cc {
 
@@ -29,14 +27,14 @@ void generator::translate(const message_definition& m) {
   code += format("static const orrery_message_type {}_type; ", m.name);
   if (count != 0) code += format("static const orrery_field {}_fields_[] = {{{}}}; ", m.name, fields);
   code += format(
-      "static const orrery_message_type {0}_type = {{\"{0}\", 0x{1:016x}ULL, sizeof(struct {0}), {2}, {3}}}; "
+      "static const orrery_message_type {0}_type = {{\"{0}\", {1}, sizeof(struct {0}), {2}, {3}}}; "
       "static inline {0} {0}_clone(const struct {0} *value) {{ return ({0})orrery_clone(&{0}_type, value); }} "
       "static inline {0} {0}_open(orrery_message *message) {{ return ({0})orrery_open(message, &{0}_type); }} "
       "static inline orrery_status {0}_send(orrery_task to, uint64_t tag, const struct {0} *value) "
       "{{ return orrery_send(to, tag, &{0}_type, value, ORRERY_WAIT); }} "
       "static inline orrery_status {0}_try_send(orrery_task to, uint64_t tag, const struct {0} *value) "
       "{{ return orrery_send(to, tag, &{0}_type, value, ORRERY_TRY); }}",
-      m.name, id_of(from_, m), count, count != 0 ? m.name + "_fields_" : "0");
+      m.name, ids_.expression(m, "struct " + m.name), count, count != 0 ? m.name + "_fields_" : "0");
   out_.insert_generated(m.end, code);
 }
 
@@ -86,15 +84,6 @@ string generator::field_of(const message_definition& m, const member& each) {
       "{{\"{0}\", ORRERY_ARRAY, {1}, sizeof(*((struct {2} *)0)->{0}), __builtin_offsetof(struct {2}, {3}), "
       "sizeof({4}), (__typeof__({4}))-1 < (__typeof__({4}))1, {5}}}",
       each.name, pointer, m.name, each.count, counter, of);
-}
-
-std::uint64_t id_of(const source& from, const message_definition& m) {
-  string words;
-  for (const token& t : from.tokens())
-    if (t.begin >= m.name_at && t.end <= m.end && t.kind != token_kind::directive)
-      words += string(from.text_of(t)) + ' ';
-  const std::uint64_t id = XXH3_64bits(words.data(), words.size());
-  return id != 0 ? id : 1;  // 0 means bytes
 }
 
 }  // namespace orrery_cc

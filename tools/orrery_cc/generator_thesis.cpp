@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Messages with functions, in the form of the thesis.
-#include <tools/orrery_cc/cpp_header.hpp>
 #include <tools/orrery_cc/generator_class.hpp>
 
 #include <algorithm>
@@ -149,14 +148,15 @@ string generator::implementation_of(const message_definition& m) {
   code += format(
       "static void {0}_rebind_(void *message, size_t size) {{ {0} this = ({0}){0}_bind_(({0})message); (void)size; {1}(void)this; }} "
       "static int {0}_write_(const void *message, void *to) {{ {2} }} "
-      "orrery_message_class {0}_class = {{\"{0}\", 0x{3:016x}ULL, sizeof(struct {0}), {6}, {0}_rebind_, {0}_write_, 0}}; "
+      "orrery_message_class {0}_class = {{\"{0}\", {3}, sizeof(struct {0}), {5}, {0}_rebind_, {0}_write_, 0}}; "
       "__attribute__((constructor)) static void {0}_register_(void) {{ orrery_message_register(&{0}_class); }} "
-      "{0} {0}_create(int tag) {{ {0} this = ({0})orrery_message_new(&{0}_class); {5}this->tag = tag; "
-      "this->tid = (int)0x{4:x}; this->msg_size = (int)sizeof(struct {0}); return {0}_bind_(this); }} ",
+      "{0} {0}_create(int tag) {{ {0} this = ({0})orrery_message_new(&{0}_class); {4}this->tag = tag; "
+      "this->tid = (int)({0}_class.id & 0x7fffffff); this->msg_size = (int)sizeof(struct {0}); "
+      "return {0}_bind_(this); }} ",
       m.name, rebind,
       writes ? format("return writeAt(({0})(size_t)message, to);", m.name)
              : format("__builtin_memcpy(to, message, sizeof(struct {0})); return (int)sizeof(struct {0});", m.name),
-      id_of(from_, m), id_of(from_, m) & 0x7fffffff,
+      ids_.expression(m, "struct " + m.name),
       initial.empty() ? string() : format("__builtin_memcpy(this, &{}_initial_, sizeof *this); ", m.name),
       // One that the generated destroy ends is in one piece.
       pointer == nullptr || find(m, "destroy") == nullptr

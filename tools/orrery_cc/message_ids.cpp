@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tools/orrery_cc/message_ids.hpp>
+
+#include <tools/orrery_cc/cpp_header_class.hpp>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <xxhash.h>
+
+namespace orrery_cc {
+
+using std::string;
+using std::string_view;
+
+namespace {
+
+// Words that are macros in some versions of C, and words in others.
+string_view as_one_word(string_view word) { return word == "bool" ? "_Bool" : word == "alignas" ? "_Alignas" : word; }
+// A name before that is one of a member or of a number, not of a type.
+bool is_behind_declarator(string_view w) {
+  return w == ";" || w == "," || w == "[" || w == "]" || w == ":" || w == "=";
+}
+bool opens(string_view w) { return w == "{" || w == "(" || w == "["; }
+bool closes(string_view w) { return w == "}" || w == ")" || w == "]"; }
+
+}  // namespace
+
+message_ids::message_ids(const source& from, const program& found) : from_(from), found_(found) {
+  for (const type_declaration& t : found.types)
+    if (const location at = from.where(t.begin); at.flags.empty() && !is_of_runtime(at.file)) find_names_of(t);
+}
+
+std::size_t message_ids::first_token(std::size_t at) const {
+  return static_cast<std::size_t>(std::ranges::lower_bound(from_.tokens(), at, {}, &token::begin) -
+                                  from_.tokens().begin());
+}
+
+void message_ids::find_names_of(const type_declaration& t) {
+  const auto& tokens = from_.tokens();
+  const auto text = [&](std::size_t i) { return i < tokens.size() ? from_.text_of(tokens[i]) : string_view(); };
+  bool is_typedef = false;
+  int depth = 0;
+  for (std::size_t i = first_token(t.begin); tokens[i].begin < t.end; ++i) {
+    const string_view word = text(i);
+    if (opens(word)) ++depth;
+    if (closes(word)) --depth;
+    is_typedef |= word == "typedef";
+    if (word == "struct" || word == "union")
+      if (text(i + 2) == "{") types_.emplace(string(word) + ' ' + string(text(i + 1)), t);
+    const string_view next = text(i + 1);
+    if (is_typedef && depth == 0 && tokens[i].kind == token_kind::name && (next == ";" || next == "," || next == "["))
+      types_.emplace(string(word), t);
+  }
+}
+
+void message_ids::add_definition(string& to, const string& name, names& known) const {
+  if (!known.insert(name).second) return;
+  const string_view message = name.starts_with("struct ") ? string_view(name).substr(7) : string_view(name);
+  if (const auto m = std::ranges::find(found_.messages, message, &message_definition::name);
+      m != found_.messages.end()) {
+    if (message == name || known.insert(m->name).second) add_words(to, m->name_at, m->end, known);
+  } else if (const auto t = types_.find(name); t != types_.end()) {
+    add_words(to, t->second.begin, t->second.end, known);
+  }
+}
+
+void message_ids::add_words(string& to, std::size_t begin, std::size_t end, names& known) const {
+  const auto& tokens = from_.tokens();
+  std::vector<string> named;
+  string_view before;
+  bool in_enumeration = false;
+  for (std::size_t i = first_token(begin); tokens[i].begin < end && tokens[i].kind != token_kind::end; ++i) {
+    if (tokens[i].kind == token_kind::directive) continue;
+    const string_view word = as_one_word(from_.text_of(tokens[i]));
+    if (word == "enum") in_enumeration = true;
+    if (in_enumeration && word == "{") {
+      while (tokens[i].begin < end && from_.text_of(tokens[i]) != "}") ++i;
+      in_enumeration = false;
+      before = "}";
+      continue;
+    }
+    if (word == ";" || word == ",") in_enumeration = false;
+    to += string(word) + ' ';
+    if (tokens[i].kind == token_kind::name) {
+      const bool tagged = before == "struct" || before == "union";
+      const bool is_type = tagged || !is_behind_declarator(from_.text_of(tokens[i + 1]));
+      if (before != "enum" && is_type) named.push_back(tagged ? string(before) + ' ' + string(word) : string(word));
+    }
+    before = word;
+  }
+  for (const string& name : named) add_definition(to, name, known);
+}
+
+string message_ids::expression(const message_definition& m, string_view type) const {
+  string words;
+  names known{m.name, "struct " + m.name};
+  add_words(words, m.name_at, m.end, known);
+  const std::uint64_t id = XXH3_64bits(words.data(), words.size());
+  return fmt::format("(0x{:016x}ULL ^ sizeof({}) * 0x9e3779b97f4a7c15ULL)", id, type);
+}
+
+}  // namespace orrery_cc
