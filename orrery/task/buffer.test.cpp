@@ -8,7 +8,10 @@
 
 #include <gtest/gtest.h>
 
+#include <orrery/process/detail/here_pe.hpp>
+#include <orrery/process/detail/outgoing.hpp>
 #include <orrery/process/internal/test_world.hpp>
+#include <orrery/task/internal/mail.hpp>
 #include <orrery/task/internal/test_parcels.hpp>
 
 // Buffers in one OS process: on one PE, on two, and on simulated machines, whose nodes have memory
@@ -248,6 +251,49 @@ TEST(buffers_in_checked_worlds_DeathTest, end_who_touches_one_that_was_sent) {
                             static_cast<char*>(p.values.data)[4999] = 1;
                           }),
                  "");
+}
+
+// A message of another node, as no sender makes it: `places` of buffers in 4,096 bytes.
+void send_nonsense(orrery_task to, const std::vector<std::uint64_t>& places) {
+  namespace od = orrery::detail;
+  orrery::scheduler::pe& self = od::here_pe();
+  std::vector<std::byte> payload(4096);
+  const orrery::task_detail::mail_head head{1, 0, self.self(), static_cast<std::uint32_t>(places.size() / 2)};
+  std::memcpy(payload.data(), &head, sizeof head);
+  std::memcpy(payload.data() + sizeof head + sizeof(std::uint64_t), places.data(),
+              places.size() * sizeof(std::uint64_t));
+  od::outgoing out(self, self.outbound_to(to.pe), payload.size());
+  std::memcpy(out.payload().data(), payload.data(), payload.size());
+  out.send_message({to.pe, to.slot, to.generation}, orrery::task_detail::mail_handler, nullptr);
+}
+
+// Nonsense stays in the mailbox, and is reported when the task ends.
+TEST(buffers_of_another_node, lie_behind_each_other_in_their_message) {
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(in_world({"--orrery-sim=machines=2"},
+                     [] {
+                       const orrery_task t = create([](void*, std::size_t) {
+                         orrery_message m;
+                         for (int i = 0; i < 2 && orrery_receive(&m, ORRERY_FOREVER) == ORRERY_OK; ++i) {
+                           EXPECT_EQ(orrery_send_bytes(m.sender, m.tag, "", 0, ORRERY_WAIT), ORRERY_OK);
+                           orrery_release(&m);
+                         }
+                       });
+                       send_nonsense(t, {1024, 2048, 2048, 2048});        // they overlap
+                       send_nonsense(t, {2048, 1024, 1024, 1024});        // in another order
+                       send_nonsense(t, {0, 1024});                       // before its end
+                       send_nonsense(t, {1024, 1024, 2048, 2048});        // as it is to be
+                       EXPECT_EQ(orrery_send_bytes(t, 2, "", 0, ORRERY_WAIT), ORRERY_OK);
+                       for (const std::uint64_t tag : {1U, 2U}) {
+                         orrery_message m;
+                         ASSERT_EQ(orrery_receive(&m, ORRERY_FOREVER), ORRERY_OK);
+                         EXPECT_EQ(m.tag, tag);
+                         orrery_release(&m);
+                       }
+                       EXPECT_EQ(orrery_join(t, ORRERY_FOREVER), ORRERY_OK);
+                     }),
+            1);
+  EXPECT_NE(::testing::internal::GetCapturedStderr().find("destroyed"), std::string::npos);
 }
 
 }  // namespace buffer_tests

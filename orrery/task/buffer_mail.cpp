@@ -11,6 +11,7 @@
 // the message, and nothing is copied.
 #include <orrery/process/function.hpp>
 #include <orrery/scheduler/node.hpp>
+#include <orrery/scheduler/order_through_nodes.hpp>
 #include <orrery/task/internal/mail.hpp>
 #include <orrery/task/internal/state.hpp>
 #include <orrery/wire/unique_ptr.hpp>
@@ -153,6 +154,7 @@ sent send_block(pe& self, scheduler::outbound& c, address to, const mail_head& h
   detail::write_envelope(*e, to, mail_handler, payload_form::block, nullptr, wire::pages_beside(all));
   e->handler = mail_handler.index;
   ++c.blocks_out;
+  scheduler::order_before_other_nodes();
   self.commit(c, record);
   return sent::yes;
 }
@@ -180,8 +182,8 @@ sent send_mail(pe& self, address to, const mail_head& head, std::size_t bytes, c
       if (buffers.size() == 1 && p.first_buffer <= buffer_memory::headroom &&
           table.at(self, buffers[0], "orrery_send").memory.is_block())
         return send_block(self, c, to, head, bytes, writer, buffers[0], may_wait);
-      if (!may_wait && !detail::has_space(c, p.all)) return sent::full;
-      detail::outgoing out(self, c, p.all);
+      detail::outgoing out(self, c, p.all, may_wait);
+      if (!out.has_room()) return sent::full;
       write_front(out.payload().data(), head, bytes, writer, buffers, p.first_buffer);
       std::size_t at = p.first_buffer;
       for (const orrery_buffer& b : buffers) {
@@ -202,7 +204,8 @@ sent send_mail(pe& self, address to, const mail_head& head, std::size_t bytes, c
 
 namespace {
 
-// The places of the buffers, checked; another node wrote them, and may write there still.
+// The places of the buffers, checked; another node wrote them, and may write there still. They
+// follow each other, so that they have no more bytes in all than the payload.
 std::optional<std::vector<place>> places_in(const std::byte* payload, std::size_t size, std::uint32_t count,
                                             std::uint64_t& structure_bytes) {
   constexpr std::size_t table = sizeof(mail_head) + sizeof(std::uint64_t);
@@ -212,8 +215,12 @@ std::optional<std::vector<place>> places_in(const std::byte* payload, std::size_
   if (structure > size || structure_bytes > size - structure) return std::nullopt;
   std::vector<place> places(count);
   std::memcpy(places.data(), payload + table, count * sizeof(place));
-  for (const place& p : places)
-    if (p.position > size || p.bytes > size - p.position || p.position % 64 != 0) return std::nullopt;
+  std::uint64_t end = structure + structure_bytes;
+  for (const place& p : places) {
+    if (p.position < end || p.position > size || p.bytes > size - p.position || p.position % 64 != 0)
+      return std::nullopt;
+    end = p.position + p.bytes;
+  }
   return places;
 }
 

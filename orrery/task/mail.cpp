@@ -106,8 +106,8 @@ sent send_mail(pe& self, address to, const mail_head& head, std::size_t bytes, c
   }
   scheduler::outbound& c = self.outbound_to(to.pe);
   if (!c.remote) return send_to_other_pe(self, c, to, head, bytes, writer, may_wait);
-  if (!may_wait && !detail::has_space(c, sizeof head + bytes)) return sent::full;
-  detail::outgoing out(self, c, sizeof head + bytes);
+  detail::outgoing out(self, c, sizeof head + bytes, may_wait);
+  if (!out.has_room()) return sent::full;
   write_to(out.payload().data(), head, writer);
   out.send_message(to, mail_handler, nullptr);
   return sent::yes;
@@ -152,13 +152,15 @@ bool lies_ready(message& m) noexcept {
   return m.head.form == payload_form::wire && m.head.payload_bytes() >= sizeof(mail_head) &&
          reinterpret_cast<const mail_head*>(m.payload())->buffers == 0;
 }
-// The head of one that does not; nothing if it has none.
+// The head of one that does not; nothing if it has none, or no sender of this kind made it. Another
+// node says how much there is: without buffers that is copied into one message.
 std::optional<mail_head> head_of(pe& self, message& m) noexcept {
   scheduler::delivery d;
   d.load(self, m);
   if (d.payload == nullptr || d.payload_bytes < sizeof(mail_head)) return std::nullopt;
   mail_head head;
   std::memcpy(&head, d.payload, sizeof head);
+  if (head.buffers == 0 && d.payload_bytes > wire::largest_payload) return std::nullopt;
   return head;
 }
 message* ready_copy(pe& self, message& m, const mail_head& head) {

@@ -21,34 +21,53 @@ std::uint32_t outgoing::record_bytes(const scheduler::outbound& c, std::size_t b
          wire::ring_surcharge(wire::pages_beside(bytes), c.ring.capacity());
 }
 
-outgoing::outgoing(scheduler::pe& self, scheduler::outbound& c, std::size_t bytes) : self_(self), outbound_(c) {
-  bytes_ = record_bytes(c, bytes);
-  in_block_ = bytes > largest_in_ring;
-  if (in_block_) {
-    // A sender that never has to wait would never hear which blocks are free again, and fill new
-    // ones that are not in the cache.
-    if (c.blocks_out >= many_blocks && self.active() != nullptr && !self.refusing()) {
-      ++c.users;
-      self.flow().listen();
-      --c.users;
-    }
-    std::byte* data = self.owner().allocate_block(self.id(), c.pe, bytes, block_);
-    // All memory for messages is on its way; receivers give it back. Some do so only when they have
-    // sent something themselves: a process whose answer has to wait here keeps what its mailbox
-    // holds. So nobody waits for ever.
-    for (std::int64_t began = transport::now_ns(); data == nullptr;) {
-      self.require_process();
-      const std::int64_t now = transport::now_ns();
-      ++c.users;
-      (void)self.park_until(now + 100'000);
-      --c.users;
-      data = self.owner().allocate_block(self.id(), c.pe, bytes, block_, now - began > patience_ns);
-    }
-    payload_ = {data, bytes};
+outgoing::outgoing(scheduler::pe& self, scheduler::outbound& c, std::size_t bytes, bool may_wait)
+    : self_(self), outbound_(c), bytes_(record_bytes(c, bytes)) {
+  if (!may_wait) {
+    take_at_once(bytes);
+  } else if (bytes > largest_in_ring) {
+    await_block(bytes);
   } else {
     record_ = self.reserve(c, bytes_);
     payload_ = {record_->payload(), bytes};
   }
+}
+
+// Other processes do not run meanwhile: they might take the space in the ring.
+void outgoing::take_at_once(std::size_t bytes) {
+  record_ = outbound_.try_reserve(bytes_);
+  if (record_ == nullptr) return;
+  std::byte* at = record_->payload();
+  if (bytes > largest_in_ring) {
+    at = self_.owner().allocate_block(self_.id(), outbound_.pe, bytes, block_);
+    in_block_ = at != nullptr;
+  }
+  if (at != nullptr) payload_ = {at, bytes};
+}
+
+void outgoing::await_block(std::size_t bytes) {
+  scheduler::outbound& c = outbound_;
+  // A sender that never has to wait would never hear which blocks are free again, and fill new
+  // ones that are not in the cache.
+  if (c.blocks_out >= many_blocks && self_.active() != nullptr && !self_.refusing()) {
+    ++c.users;
+    self_.flow().listen();
+    --c.users;
+  }
+  std::byte* data = self_.owner().allocate_block(self_.id(), c.pe, bytes, block_);
+  // All memory for messages is on its way; receivers give it back. Some do so only when they have
+  // sent something themselves: a process whose answer has to wait here keeps what its mailbox
+  // holds. So nobody waits for ever.
+  for (std::int64_t began = transport::now_ns(); data == nullptr;) {
+    self_.require_process();
+    const std::int64_t now = transport::now_ns();
+    ++c.users;
+    (void)self_.park_until(now + 100'000);
+    --c.users;
+    data = self_.owner().allocate_block(self_.id(), c.pe, bytes, block_, now - began > patience_ns);
+  }
+  in_block_ = true;
+  payload_ = {data, bytes};
 }
 
 outgoing::~outgoing() {

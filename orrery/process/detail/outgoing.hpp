@@ -16,8 +16,10 @@ namespace orrery::detail {
 /// registered belongs to the table of pending calls, which completes it when the node is lost.
 class outgoing {
  public:
-  /// Space for `bytes` of payload. May park. Throws node_lost, std::bad_alloc.
-  outgoing(scheduler::pe& self, scheduler::outbound& c, std::size_t bytes);
+  /// Space for `bytes` of payload. May park, unless `may_wait` is false: then has_room() says if
+  /// there is space, and with it send_message does not park either. Throws node_lost,
+  /// std::bad_alloc.
+  outgoing(scheduler::pe& self, scheduler::outbound& c, std::size_t bytes, bool may_wait = true);
   outgoing(const outgoing&) = delete;
   outgoing& operator=(const outgoing&) = delete;
   /// Takes an unsent payload back.
@@ -26,6 +28,7 @@ class outgoing {
   /// The space that a payload of `bytes` takes in the ring.
   [[nodiscard]] static std::uint32_t record_bytes(const scheduler::outbound& c, std::size_t bytes) noexcept;
 
+  [[nodiscard]] bool has_room() const noexcept { return payload_.data() != nullptr; }
   /// Where the payload goes; aligned to 16 (ring) or 64 (block).
   [[nodiscard]] std::span<std::byte> payload() noexcept { return payload_; }
   /// Sends a message, whose answer completes `sink` if that is not null. May park. Throws
@@ -36,6 +39,8 @@ class outgoing {
   void send_reply(std::uint64_t reply);
 
  private:
+  void take_at_once(std::size_t bytes);
+  void await_block(std::size_t bytes);
   // Room in the ring; nothing parks between this and `commit`.
   void reserve_record();
   void commit(wire::record_kind kind, std::uint32_t slot, std::uint32_t generation, std::uint64_t handler,

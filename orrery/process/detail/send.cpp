@@ -53,10 +53,6 @@ void push_call(pe& self, slot& s, scheduler::message* m, wire::record_kind level
   }
 }
 
-bool has_space(scheduler::outbound& c, std::size_t bytes) noexcept {
-  return c.try_reserve(outgoing::record_bytes(c, bytes)) != nullptr;
-}
-
 void begin_call_with(pe& self, address to, scheduler::sink& k, const scheduler::handler& h, const void* const* refs,
                      std::size_t payload, const arguments_ref& arguments) {
   prepare(k, self, to, h);

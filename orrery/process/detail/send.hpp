@@ -19,8 +19,6 @@ namespace orrery::detail {
 /// Appends a call to the mailbox of a process of this PE; throws deadlock_error instead if it could
 /// never be executed.
 void push_call(pe& self, slot& s, scheduler::message* m, wire::record_kind level = wire::record_kind::message);
-/// Room for a message to another node with a payload of `bytes`.
-[[nodiscard]] bool has_space(scheduler::outbound& c, std::size_t bytes) noexcept;
 
 /// Writes all of a record's envelope but its size.
 inline void write_envelope(wire::envelope& e, address to, const scheduler::handler& h, wire::payload_form form,
@@ -87,13 +85,15 @@ inline_arguments(std::uint32_t, const Size&, const Write&, const Move&, const Pa
     -> inline_arguments<Size, Write, Move, Pages>;
 
 /// Sends a message to another node. `Arguments`: arguments_ref or inline_arguments. May park.
-/// Throws node_lost, what a serialize() throws.
+/// False: it would have to, and `may_wait` is false. Throws node_lost, what a serialize() throws.
 template <class Arguments>
-void send_wire(pe& self, scheduler::outbound& c, address to, const scheduler::handler& h, scheduler::sink* sink,
-               const Arguments& arguments) {
-  outgoing out(self, c, arguments.wire_size());
+bool send_wire(pe& self, scheduler::outbound& c, address to, const scheduler::handler& h, scheduler::sink* sink,
+               const Arguments& arguments, bool may_wait = true) {
+  outgoing out(self, c, arguments.wire_size(), may_wait);
+  if (!out.has_room()) return false;
   arguments.write(out.payload());
   out.send_message(to, h, sink, arguments.level());
+  return true;
 }
 
 /// Sends a message whose payload owns its arguments to another PE. False: it would have to wait,
@@ -108,11 +108,7 @@ bool send_to_other_pe(const scheduler::handler& h, pe& self, address to, schedul
       return false;
     }
     scheduler::outbound& c = self.outbound_to(to.pe);
-    if (c.remote) {
-      if (!may_wait && !has_space(c, arguments.wire_size())) return false;
-      send_wire(self, c, to, h, sink, arguments);
-      return true;
-    }
+    if (c.remote) return send_wire(self, c, to, h, sink, arguments, may_wait);
     const std::uint16_t pages = arguments.pages();
     const std::uint32_t bytes =
         wire::record_bytes(arguments.owned_bytes()) + wire::ring_surcharge(pages, c.ring.capacity());

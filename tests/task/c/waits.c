@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a task waits for messages: peek, drop, tags, times, and what errno is behind each call that parks.
+// How a task waits for messages: peek, drop, tags, times, and what errno is behind each call that parks; and that a
+// send which only tries waits for nothing.
 //
 // run: --orrery-pes=1
 // run: --orrery-pes=2
 // run: --orrery-nodes=2 --orrery-pes=1
+// run: --orrery-nodes=2 --orrery-pes=1 --orrery-memory=1M
 // run: --orrery-sim=machines=2,jitter=5us --orrery-quiet
 #include <errno.h>
 #include <orrery/task.h>
@@ -92,11 +94,38 @@ static void keeps_errno(void) {
   }
 }
 
+static void is_late(void* argument, size_t size) {
+  (void)argument, (void)size;
+  orrery_message m;
+  if (orrery_sleep(300000000) != ORRERY_OK) return;
+  while (orrery_receive(&m, ORRERY_FOREVER) == ORRERY_OK) orrery_release(&m);
+}
+
+static int others_ran = 0;
+static void runs(void* argument, size_t size) {
+  (void)argument, (void)size;
+  others_ran = 1;
+}
+
+static void tries_without_waiting(void) {
+  static char much[64 << 10];
+  orrery_task late, here;
+  CHECK(orrery_create(is_late, NULL, 0, orrery_pe(orrery_pes() - 1), &late) == ORRERY_OK);
+  CHECK(orrery_create(runs, NULL, 0, orrery_here(), &here) == ORRERY_OK);
+  orrery_status said = ORRERY_OK;
+  for (int i = 0; i < 3000 && said == ORRERY_OK; i++) said = orrery_send_bytes(late, 1, much, sizeof much, ORRERY_TRY);
+  CHECK(said == ORRERY_FULL && !others_ran);
+  CHECK(orrery_join(here, ORRERY_FOREVER) == ORRERY_OK && others_ran);
+  CHECK(orrery_send_bytes(late, 1, much, sizeof much, ORRERY_WAIT) == ORRERY_OK);
+  CHECK(orrery_stop(late) == ORRERY_OK && orrery_join(late, ORRERY_FOREVER) == ORRERY_OK);
+}
+
 int main(void) {
   CHECK(Echo_create_at(orrery_pe(orrery_pes() - 1), &echo) == ORRERY_OK);
   finds_nothing_where_nothing_is();
   peeks_and_drops();
   keeps_errno();
+  tries_without_waiting();
   CHECK(orrery_set_strategy(ORRERY_YIELD) == ORRERY_OK);
   peeks_and_drops();
   CHECK(orrery_set_strategy((orrery_strategy)17) == ORRERY_USAGE);
