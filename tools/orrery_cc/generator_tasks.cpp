@@ -242,7 +242,12 @@ string generator::receive_loop_of(const task_definition& t, bool bare) const {
     const auto* f = handler_of(t, g);
     if (f == nullptr) continue;
     const string message = message_of(g, f);
-    if (message.empty()) {
+    if (message.empty() && g.typed) {
+      code += format(
+          "if (received.tag == (uint64_t){0}_{1}) {{ if (received.type == 0) {2}(this); else orrery_log_failure(\"{0}: a "
+          "message with tag {1} has a type, and the tag carries no message\"); }} else ",
+          t.name, g.name, f->name);
+    } else if (message.empty()) {  // whatever the thesis' send has sent
       code += format("if (received.tag == (uint64_t){}_{}) {}(this); else ", t.name, g.name, f->name);
     } else if (is_base_of_messages(message)) {
       code += format(

@@ -3,7 +3,25 @@
 // What re2c makes of lexer.re stands in lexer.inc, for builds without re2c; a test compares the two.
 #include <tools/orrery_cc/lexer.hpp>
 
+#include <string_view>
+
 namespace orrery_cc {
+
+namespace {
+
+// Behind a raw string of GNU C, R"name(...)name", at whose first quotation mark `at` stands; null: it is none.
+const char* behind_raw_string(const char* at, const char* limit) {
+  constexpr std::size_t longest_name = 16;
+  const std::string_view rest(at + 1, static_cast<std::size_t>(limit - at - 1));
+  const std::size_t open = rest.find('(');
+  if (open > longest_name || rest.substr(0, open).find_first_of(" )\\\t\v\f\n\"") != std::string_view::npos)
+    return nullptr;
+  const std::string end = ")" + std::string(rest.substr(0, open)) + "\"";
+  const std::size_t close = rest.find(end, open + 1);
+  return close != std::string_view::npos ? rest.data() + close + end.size() : nullptr;
+}
+
+}  // namespace
 
 std::vector<token> lex(const std::string& text) {
   std::vector<token> all;
@@ -50,6 +68,12 @@ std::vector<token> lex(const std::string& text) {
       }
       letter (letter | digit)*                       { add(token_kind::name); continue; }
       "."? digit ([eEpP] [+-] | letter | digit | "." | "'" (letter | digit))*  { add(token_kind::number); continue; }
+      prefix? "R" ["] {
+        const char* const end = behind_raw_string(cursor - 1, limit);
+        cursor = end != nullptr ? end : cursor - 1;
+        add(end != nullptr ? token_kind::string : token_kind::name);
+        continue;
+      }
       prefix? ["] ([^"\\\n\x00] | escaped)* ["]      { add(token_kind::string); continue; }
       prefix? ['] ([^'\\\n\x00] | escaped)* [']      { add(token_kind::character); continue; }
       "<%" | "%>" | "<:" | ":>"                      { add(token_kind::other); continue; }
