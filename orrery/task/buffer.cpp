@@ -12,6 +12,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <new>
 
 #include <fmt/format.h>
@@ -43,12 +44,16 @@ void give_back(std::uint32_t reader, std::uint32_t source, std::uint64_t block) 
   pe& at = self->owner().local(reader);
   auto* const e = new (std::nothrow) errand{&at, source, block};
   if (e == nullptr) return;  // the block stays in use until this node ends
-  at.links().run_errand(
-      [](void* argument) {
-        const wire::unique_ptr<errand> told(static_cast<errand*>(argument));
-        told->at->links().release_block(told->source, told->block);
-      },
-      e);
+  try {
+    at.links().run_errand(
+        [](void* argument) {
+          const wire::unique_ptr<errand> told(static_cast<errand*>(argument));
+          told->at->links().release_block(told->source, told->block);
+        },
+        e);
+  } catch (const std::exception&) {  // that PE is ending, or there is no memory for the errand
+    delete e;
+  }
 }
 
 }  // namespace
