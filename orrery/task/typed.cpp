@@ -52,6 +52,13 @@ void* mail::open_as(const orrery_message_type& type) {
   return m_.data;
 }
 
+void mail::expect_none() const {
+  if (m_.type != 0)
+    throw bad_message(errc::message_corrupt,
+                      fmt::format("the message with tag {} from task {} has a type, and its tag carries no message",
+                                  m_.tag, to_string(task_detail::address_of(m_.sender))));
+}
+
 void wrong_count(std::size_t length, std::uint64_t other, std::string_view array) {
   throw usage_error(errc::bad_argument,
                     fmt::format("tasks::send: the array '{}' has {} elements, but its count in the message is {}: make "

@@ -10,6 +10,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory_resource>
 #include <optional>
 #include <span>
@@ -94,6 +95,9 @@ class mail {
     return value;
   }
 
+  /// For a message whose tag carries none. Throws bad_message if it has a type.
+  void expect_none() const;
+
  private:
   void* open_as(const orrery_message_type& type);
 
@@ -171,7 +175,7 @@ template <message M>
 [[nodiscard]] M receive(tag<M> t) {
   return receive_tag(t.number).template open<M>();
 }
-inline void receive(tag<void> t) { (void)receive_tag(t.number); }
+inline void receive(tag<void> t) { receive_tag(t.number).expect_none(); }
 
 /// For generated code: the length of an array as the member that counts it has it. Throws
 /// usage_error if that is too small, or others have another length.
@@ -179,11 +183,34 @@ template <class Count>
 void set_count(Count& count, std::size_t length, bool first, std::string_view array);
 [[noreturn]] void wrong_count(std::size_t length, std::uint64_t other, std::string_view array);
 
+namespace detail {
+
+// The number that a count of C is; an enumeration of C may have any.
+template <class Count>
+struct number_of {
+  using type = Count;
+};
+template <class Count>
+  requires std::is_enum_v<Count>
+struct number_of<Count> {
+  using type = std::underlying_type_t<Count>;
+};
+
+}  // namespace detail
+
+/// For generated code: the `count_signed` of an orrery_field.
+template <class Count>
+inline constexpr bool is_signed_count = std::is_signed_v<typename detail::number_of<Count>::type>;
+
 template <class Count>
 void set_count(Count& count, std::size_t length, bool first, std::string_view array) {
-  if (first) count = static_cast<Count>(length);
-  if (!std::in_range<Count>(length) || std::cmp_not_equal(count, length))
-    wrong_count(length, static_cast<std::uint64_t>(count), array);
+  typename detail::number_of<Count>::type number{};
+  if (first) {
+    number = static_cast<decltype(number)>(length);
+    std::memcpy(&count, &number, sizeof number);
+  }
+  std::memcpy(&number, &count, sizeof number);
+  if (static_cast<std::size_t>(number) != length) wrong_count(length, static_cast<std::uint64_t>(number), array);
 }
 
 /// For generated code: a text as C has it, which ends at its first byte 0. Throws usage_error if

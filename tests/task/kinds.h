@@ -38,6 +38,17 @@ message Everything {
   Everything next;
   orrery_task from;
 };
+message Counts {
+  char few;
+  short a[few];
+  enum color some;
+  char b[some];
+  _Bool one;
+  int c[one];
+  const unsigned most;
+  double const d[most];
+  const volatile int fixed[2];
+};
 message Parcel {
   int number;
   buffer first;

@@ -210,6 +210,24 @@ int wrong() {
   check(got.open<kinds::Point>().label == "a", "the point has changed");
   check_contains(thrown<orrery::usage_error>("twice", [&] { (void)got.open<kinds::Point>(); }), "opened");
 
+  kinds::Counts counts{.a = {1, 2, 3}, .b = {4}, .c = {5}, .d = {6, 7}, .fixed = {8, 9}};
+  send(self, tasks::tag<kinds::Counts>{2}, counts);
+  counts = tasks::receive(tasks::tag<kinds::Counts>{2});
+  check(counts.a.size() == 3 && counts.b[0] == 4 && counts.c == std::vector{5} && counts.d[1] == 7 &&
+            counts.fixed[1] == 9,
+        "counts of other types have changed");
+  counts.a.resize(128);
+  check_contains(thrown<orrery::usage_error>("char", [&] { send(self, tasks::tag<kinds::Counts>{2}, counts); }),
+                 "'Counts.a' has 128 elements");
+  counts.a.clear();
+  counts.c.resize(2);
+  check_contains(thrown<orrery::usage_error>("bool", [&] { send(self, tasks::tag<kinds::Counts>{2}, counts); }),
+                 "'Counts.c' has 2 elements");
+
+  send(self, tasks::tag<kinds::Point>{3}, {1, 2, "a"});
+  check_contains(thrown<orrery::bad_message>("none", [] { tasks::receive(tasks::tag<void>{3}); }),
+                 "its tag carries no message");
+
   const auto object = orrery::spawn<plain>(orrery::here());
   orrery::publish("plain", object);
   orrery_task found{};

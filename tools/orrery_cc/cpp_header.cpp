@@ -67,7 +67,8 @@ string cpp_header::in_cpp(const task_definition& t) const {
                    g.message.empty() ? "void" : g.message, g.name, t.name);
     handlers +=
         format("    virtual void handle_{}({}) = 0;\n", g.name, g.message.empty() ? "" : g.message + " message");
-    cases += format("        case static_cast<std::uint64_t>({}_{}): return handle_{}({});\n", t.name, g.name, g.name,
+    cases += format("        case static_cast<std::uint64_t>({}_{}): {}return handle_{}({});\n", t.name, g.name,
+                    g.message.empty() ? "m.expect_none(); " : "", g.name,
                     g.message.empty() ? "" : format("m.open<{}>()", g.message));
   }
   string text = numbers.empty() ? "" : format("\nenum {{ {} }};\n", numbers);

@@ -40,8 +40,8 @@ class cpp_header {
   void check_name(std::size_t at, const std::string& name);
 
   // --- text of C ---
-  // The tokens there, as C++ spells them.
-  [[nodiscard]] std::string in_cpp(std::size_t begin, std::size_t end) const;
+  // The tokens there, as C++ spells them; `copied`: without const and volatile, which a copy cannot have.
+  [[nodiscard]] std::string in_cpp(std::size_t begin, std::size_t end, bool copied = false) const;
   [[nodiscard]] std::string type_of(const member& m) const;
   // That of an element that a vector can have.
   [[nodiscard]] std::string element_of(const member& m) const;

@@ -146,7 +146,7 @@ string cpp_header::row_of(const message_definition& m, const member& each) const
   }
   return format(
       "{{\"{0}\", ORRERY_ARRAY, {1}, sizeof(*c::{2}{{}}.{0}), offsetof(c::{2}, {3}), sizeof(c::{2}::{3}), "
-      "std::is_signed_v<decltype(c::{2}::{3})>, {4}}}",
+      "orrery::tasks::is_signed_count<decltype(c::{2}::{3})>, {4}}}",
       each.name, pointer, m.name, each.count, of);
 }
 

@@ -28,27 +28,33 @@ constexpr std::array<std::pair<string_view, string_view>, 6> other_words{{{"_Boo
 
 }  // namespace
 
-string cpp_header::in_cpp(std::size_t begin, std::size_t end) const {
+string cpp_header::in_cpp(std::size_t begin, std::size_t end, bool copied) const {
   string text;
   std::size_t at = begin;
   for (const token& t : from_.tokens()) {
     if (t.begin < begin || t.end > end || t.kind != token_kind::name) continue;
-    const auto* const other =
-        std::ranges::find(other_words, from_.text_of(t), &std::pair<string_view, string_view>::first);
-    if (other == other_words.end()) continue;
+    const string_view word = from_.text_of(t);
+    const auto* const other = std::ranges::find(other_words, word, &std::pair<string_view, string_view>::first);
+    const bool dropped = copied && (word == "const" || word == "volatile");
+    if (other == other_words.end() && !dropped) continue;
     text += from_.text_of(at, t.begin);
-    text += other->second;
     at = t.end;
+    if (dropped) {
+      while (at < end && from_.text_of(at, at + 1) == " ") ++at;
+    } else {
+      text += other->second;
+    }
   }
   return text + string(from_.text_of(at, end));
 }
 string cpp_header::type_of(const member& m) const {
-  return m.names_buffer ? "orrery_buffer" : in_cpp(m.type_begin, m.type_end);
+  if (m.names_buffer) return "orrery_buffer";
+  string type = in_cpp(m.type_begin, m.type_end, true);
+  type.erase(type.find_last_not_of(' ') + 1);
+  return type;
 }
 string cpp_header::element_of(const member& m) const {
-  string type = type_of(m);
-  for (const string_view word : {"const ", " const"})
-    if (const auto i = type.find(word); i != string::npos) type.erase(i, word.size());
+  const string type = type_of(m);
   return type == "bool" ? "unsigned char" : type;  // std::vector<bool> has no bools
 }
 string cpp_header::includes() const {

@@ -77,6 +77,24 @@ string name_of_path(string_view path) {
 // Of an array whose type has a name; a character of any other.
 string element_of(const string& e) { return format("(*__builtin_choose_expr({1}, {0}, (char *)0))", e, is_array(e)); }
 
+// An array whose type has a name may have as many dimensions.
+constexpr int most_dimensions = 8;
+
+struct address_check {
+  string types;  // of the elements, which would be long expressions
+  string condition;
+};
+// That neither `e` nor an element of it is an address.
+address_check has_no_address(const string& e, const string& prefix) {
+  address_check all{format("typedef __typeof__({}) {}_type0_; ", e, prefix), {}};
+  for (int i = 0; i <= most_dimensions; ++i) {
+    const string one = format("(*({}_type{}_ *)0)", prefix, i);
+    all.condition += (i == 0 ? "!" : " && !") + is_address(one);
+    if (i < most_dimensions) all.types += format("typedef __typeof__({}) {}_type{}_; ", element_of(one), prefix, i + 1);
+  }
+  return all;
+}
+
 }  // namespace
 
 // At the column of `at`, so that compilers point to what the user wrote. They show the name of the constant, too, so it is a short one. GCC would put a
@@ -130,9 +148,11 @@ string generator::checks_of(const message_definition& m, const std::vector<membe
     string element = of_struct + each.name;
     for (int i = 0; i < each.dimensions && !pointed; ++i) element += "[0]";
     if (pointed) element = format("(*{})", element);
-    if (!is_tagged(each.type))
+    if (!is_tagged(each.type)) {
+      const address_check check = has_no_address(element, prefix);
+      code += "\n" + rewriter::marker(from_.where(each.at), " 3") + check.types;
       code += assertion(
-          each.at, prefix + "_type_", format("!{} && !{}", is_address(element), is_address(element_of(element))),
+          each.at, prefix + "_type_", check.condition,
           m.has_functions
               ? format("the type of {0} is a name for a pointer or a buffer, which would be sent as an address: write "
                        "one pointer with its star, as in char *{0}, whose elements writeAt puts behind the structure, "
@@ -141,6 +161,7 @@ string generator::checks_of(const message_definition& m, const std::vector<membe
               : format("the type of {0} is a name for a pointer or a buffer, which would be sent as an address: write "
                        "what it stands for, as in char *{0}, or count elements in a member",
                        each.name));
+    }
     if (!pointed) continue;
     code += assertion(
         each.at, prefix + "_size_",
