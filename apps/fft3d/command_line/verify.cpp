@@ -30,8 +30,6 @@ struct sums {
   std::vector<number> present;  // what the array has there
 };
 
-namespace {
-
 // A sum of any number of terms that is as good as one of few (Neumaier). The rounding of equal
 // terms goes in one direction: in a plain sum a million of them make an error of 1e-11.
 class compensated_sum {
@@ -47,6 +45,8 @@ class compensated_sum {
   double sum_ = 0;
   double lost_ = 0;
 };
+
+namespace {
 
 constexpr std::size_t each = 16;  // places in a dimension: 4,096 coefficients
 
