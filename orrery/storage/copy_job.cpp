@@ -189,8 +189,11 @@ copy_outcome copy_job::run(const std::function<void(const copy_status&)>& progre
     if (!ledger_->finished(0)) {
       ledger_->begin(0);
       watch(start(copiers_)->copy(from, to));
-      output_->flush();
     }
+    // Also what another program has copied, which may have been killed before it could: what is
+    // read back now may be in memory only.
+    output_->flush();
+    ledger_->flush();
     result.units = std::max<std::int64_t>(result.units + ledger_->units_done(), 0);
     now.verifying = true;
     if (!ledger_->finished(1)) {

@@ -2,10 +2,13 @@
 #include <orrery/storage/copy_job.hpp>
 
 #include <orrery/orrery.hpp>
+#include <orrery/storage/internal/test_flushes.hpp>
 #include <orrery/storage/internal/test_support.hpp>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <limits>
 #include <stdexcept>
 
@@ -180,6 +183,35 @@ TEST(copy_job, that_goes_on_knows_what_had_become_infinite_before) {
     const copy_outcome outcome = copy(task);
     EXPECT_TRUE(outcome.resumed);
     EXPECT_EQ(outcome.overflows, 2U);
+  });
+}
+// It was killed when all was copied and nothing had been read back.
+TEST(copy_job, brings_what_it_finds_copied_to_its_drive_before_it_reads_it) {
+  const scratch folder;
+  const std::string notes = folder / "y.copy/progress";
+  std::vector<std::int64_t> done;  // units, whenever the copy's pages are brought to their drive
+  const testing::flush_watch watch([&](const std::string& file) {
+    if (!file.ends_with("y/device-0.pages")) return;
+    std::ifstream in(notes);
+    done.push_back(std::count(std::istreambuf_iterator<char>(in), {}, '\1'));
+  });
+  program([&] {
+    destroy(make(folder / "x", {8, 8, 8}, true));
+    const copy_task task = task_of(folder / "x", folder / "y");
+    const copy_plan plan = plan_copy(task, 2, 1).value();
+    {
+      copy_job job(task, plan);
+      job.begin();
+      const auto stop = [](const copy_status&) { throw std::runtime_error("enough"); };
+      EXPECT_THROW((void)job.run(stop), std::runtime_error);  // at the end, or before
+    }
+    const auto units = static_cast<std::size_t>(plan.units());
+    std::fstream(notes, std::ios::in | std::ios::out | std::ios::binary)
+        << std::string(units, '\1') << std::string(units, '\0');
+    done.clear();
+    EXPECT_TRUE(copy(task).resumed);
+    ASSERT_FALSE(done.empty());
+    EXPECT_EQ(done.front(), plan.units());
   });
 }
 TEST(copy_job, goes_on_where_paths_are_no_utf8) {

@@ -2,6 +2,7 @@
 // Sweeps over arrays on drives: plans, units in memory, the account of what is done, jobs that stop
 // and go on.
 #include <orrery/storage/detail/strided_copy.hpp>
+#include <orrery/storage/internal/test_flushes.hpp>
 #include <orrery/storage/internal/test_support.hpp>
 #include <orrery/storage/memory_array.hpp>
 #include <orrery/storage/sweep_job.hpp>
@@ -16,6 +17,7 @@
 #include <complex>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <numeric>
 #include <span>
 #include <stdexcept>
@@ -656,6 +658,32 @@ TEST(sweep_job, does_units_again_whose_pages_were_lost_with_their_records) {
       EXPECT_EQ(read_set(f.y), summed(numbers()));
       data_set::remove(f.y);
     }
+  });
+}
+// It was killed after the last unit of its first sweep, before it could bring the sweep's pages to
+// their drive.
+TEST(sweep_job, brings_a_sweep_that_it_finds_finished_to_its_drive) {
+  folder_with_set f;
+  std::vector<std::int64_t> done;  // units, whenever the first sweep's pages are brought there
+  const storage::testing::flush_watch watch([&](const std::string& file) {
+    if (!file.ends_with("y-scratch/device-0.pages")) return;
+    std::ifstream notes(f.y + ".job/progress");
+    done.push_back(std::count(std::istreambuf_iterator<char>(notes), {}, '\1'));
+  });
+  program([&] {
+    const sweep_task t = task_for(f.x, f.y);
+    sweep_plan p = plan_for(t, 2);
+    p.at_once.assign(p.sweeps.size(), p.processes = 1);
+    {
+      sweep_job job(t, p, "job", "sums");
+      job.begin();
+      EXPECT_THROW((void)job.run<summer>([](const sweep_status&) {}, p, p.units(0)), std::runtime_error);
+    }
+    done.clear();
+    EXPECT_EQ(sum_up(t, 2).sweeps[0].units, 0);
+    ASSERT_FALSE(done.empty());
+    EXPECT_EQ(done.front(), p.units(0));
+    EXPECT_EQ(read_set(f.y), summed(numbers()));
   });
 }
 TEST(sweep_job, goes_on_where_paths_are_no_utf8) {

@@ -221,6 +221,13 @@ void sweep_job::make_helpers(const std::function<remote<sweeper>(placement)>& ma
   workers_->be_helped(of_node);
 }
 
+// Before the next sweep begins: `redo_lost_units` relies on it. `finish` does it after the last.
+void sweep_job::flush(std::size_t sweep) {
+  if (sweep + 1 == plan_.sweeps.size()) return;
+  at(plan_.sweeps[sweep].to).flush();
+  ledger_->flush();
+}
+
 sweep_record sweep_job::run_one(sweep_status& now, const std::function<void(const sweep_status&)>& progress) {
   using namespace std::chrono_literals;
   sweep_record record{.begin = seconds_now(), .units = -ledger_->units_done()};
@@ -242,16 +249,15 @@ sweep_record sweep_job::run_one(sweep_status& now, const std::function<void(cons
     }
     record.logs = logs.get();
     internal::to_own_clock(record.logs);
-    if (now.sweep + 1 < plan_.sweeps.size()) {  // `finish` does it after the last
-      to.flush();
-      ledger_->flush();
-    }
+    flush(now.sweep);
     const drive_use in_sweep = used();
     const double seconds = seconds_now() - record.begin;
     record.read_busy = in_sweep.read_seconds / seconds;
     record.write_busy = in_sweep.write_seconds / seconds;
     used_ += in_sweep;
     look(now, {});
+  } else {
+    flush(now.sweep);  // the program that did its last unit may have been killed before it could
   }
   record.end = seconds_now();
   record.units += ledger_->units_done();

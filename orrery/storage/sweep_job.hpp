@@ -130,6 +130,7 @@ class sweep_job {
   void require_space() const;
   void open(sweep_place p, bool made);
   void redo_lost_units();
+  void flush(std::size_t sweep);
   sweep_outcome run_all(const std::function<void(const sweep_status&)>& progress);
   sweep_outcome end();
   sweep_record run_one(sweep_status& at, const std::function<void(const sweep_status&)>& progress);
