@@ -38,6 +38,8 @@ namespace fs = std::filesystem;
 using detail::throw_errno;
 
 constexpr const char* description_file = "job.json";
+constexpr const char* removed_file = "job.removed";  // the description, while the folder is removed
+constexpr const char* finished_file = "finished";
 constexpr const char* lock_file = "lock";
 constexpr const char* nodes_file = "nodes";
 constexpr auto poll_interval = std::chrono::milliseconds(10);
@@ -56,26 +58,61 @@ void write_text(const std::string& file, const std::string& text) {
   }
 }
 
-// Programs make the lock first and remove it last. So a folder without one is no job's, unless it
-// is empty. The second look is for a program that has begun between the first and the list.
-bool is_foreign(const fs::path& folder) {
-  const auto has_lock_file = [&] {
-    struct stat st{};
-    return ::lstat((folder / lock_file).c_str(), &st) == 0 && S_ISREG(st.st_mode) && st.st_size == 0;
-  };
+bool is_there(const fs::path& file) {
   std::error_code error;
-  if (fs::exists(internal::header_path(folder), error)) return true;
-  return !has_lock_file() && !fs::is_empty(folder, error) && !error && !has_lock_file();
+  return fs::exists(fs::symlink_status(file, error));
+}
+// NFS keeps a file that is removed while it is open by such a name, until it is closed.
+bool is_of_nfs(const std::string& name) { return name.starts_with(".nfs"); }
+
+// Names that jobs give to what they keep, between data sets included.
+bool is_name_of_jobs(std::string name, const std::string& target) {
+  constexpr std::string_view names[] = {description_file, removed_file,  lock_file,  nodes_file, "progress",
+                                        "made",           finished_file, "input-id", "output-id"};
+  if (name.ends_with(".new")) name.resize(name.size() - 4);
+  const std::string set = fs::path(target).filename().string();
+  return is_of_nfs(name) || std::ranges::find(names, name) != std::end(names) || name == set + "-scratch" ||
+         name == set + "-second";
+}
+bool holds_only_names_of_jobs(const fs::path& folder, const std::string& target) {
+  std::error_code error;
+  fs::directory_iterator at(folder, error);
+  for (; !error && at != fs::directory_iterator(); at.increment(error))
+    if (!is_name_of_jobs(at->path().filename().string(), target)) return false;
+  if (error && error != std::errc::no_such_file_or_directory)
+    throw_errno(error.value(), fmt::format("cannot read the folder {}, where progress is kept", folder.string()));
+  return true;
 }
 
-// The description goes first: after a kill amid the rest nothing seems to have begun.
+// Programs make the lock first, then the description of their job, and remove them in the other
+// order. So where both are it is a job's, whatever steps the job may have noted. (If it is another
+// job, nothing is removed.) Otherwise all names must be those of jobs: a program may have been
+// killed before its job began, or, in former versions, while it removed the folder in any order.
+bool is_foreign(const fs::path& folder, const std::string& target) {
+  const fs::path lock = folder / lock_file;
+  const auto is_job = [&] {
+    struct stat st{};
+    const bool locked = ::lstat(lock.c_str(), &st) == 0;
+    if (locked && !(S_ISREG(st.st_mode) && st.st_size == 0)) return false;
+    if (locked && (is_there(folder / description_file) || is_there(folder / removed_file))) return true;
+    return holds_only_names_of_jobs(folder, target);
+  };
+  if (is_there(internal::header_path(folder))) return true;
+  return !is_job() && !is_job();  // a program may have begun between the first looks and the list
+}
+
+// The description goes first, at once: after a kill amid the rest nothing seems to have begun. Its
+// new name says until the end that all of it was a job's.
 void remove_all_but(const std::string& folder, std::initializer_list<std::string_view> kept, std::error_code& error) {
-  fs::remove(folder + "/" + description_file, error);
+  const std::string removed = folder + "/" + removed_file;
+  fs::rename(folder + "/" + description_file, removed, error);
   for (fs::directory_iterator at(folder, error); !error && at != fs::directory_iterator(); at.increment(error)) {
     const std::string name = at->path().filename().string();
-    if (std::ranges::find(kept, name) == kept.end()) fs::remove_all(at->path(), error);
+    if (name != removed_file && !is_of_nfs(name) && std::ranges::find(kept, name) == kept.end())
+      fs::remove_all(at->path(), error);
     if (error) return;
   }
+  if (!error) fs::remove(removed, error);
 }
 void remove_folder(const std::string& folder, std::error_code& error) {
   remove_all_but(folder, {lock_file}, error);
@@ -114,11 +151,14 @@ bool job_folder::take_lock() {
   std::error_code error;
   const bool made = fs::create_directory(path_, error);
   if (error) throw_errno(error.value(), fmt::format("cannot make the folder {}, where progress is kept", path_));
-  if (!made && is_foreign(path_))
+  if (!made && is_foreign(path_, target_))
     throw_errno(EEXIST, fmt::format("{} is where the progress of a job on {} is kept, and there is something else: "
                                     "move that away, or choose another name for the output",
                                     path_, target_));
   const std::string file = *this / lock_file;
+  // A former version was killed while it removed the folder: the job is done, and parts of the
+  // account may have gone.
+  if (!made && !is_there(file)) fs::remove(about(), error);
   try {
     lock_ = io::descriptor(file, O_RDWR | O_CREAT);
   } catch (const std::system_error& e) {
@@ -222,8 +262,8 @@ void job_folder::clear() {
   remove_all_but(path_, {lock_file, nodes_file}, error);
   if (error) throw_errno(error.value(), fmt::format("cannot empty the folder {}", path_));
 }
-void job_folder::finish(const std::string& result) { note("finished", result); }
-std::optional<std::string> job_folder::finished() const { return noted("finished"); }
+void job_folder::finish(const std::string& result) { note(finished_file, result); }
+std::optional<std::string> job_folder::finished() const { return noted(finished_file); }
 // Another program may have found the job done, and be about to say so. It removes the folder at its
 // end.
 void job_folder::remove(const std::string& path) {

@@ -26,7 +26,8 @@ class job_presence;
 /// when it is complete. When the work is done the folder says so (`finish`), until the program has
 /// nothing left to do: killed before, it is started again and finds that out, where it would
 /// otherwise do the work once more, on its own result if that took the place of the input. `remove`
-/// begins with the job's description: what is left without it means nothing to anybody.
+/// begins with the job's description: what is left without it means nothing to anybody. A folder is
+/// a job's if a description is locked there, or if it has no names but those that jobs use.
 ///
 /// Owned by one process of one program at a time. Errors are std::system_error, which names the
 /// folder, or as said.

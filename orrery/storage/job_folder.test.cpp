@@ -54,6 +54,60 @@ TEST(job_folder, leaves_what_is_no_folder_of_a_job_as_it_is) {
     EXPECT_TRUE(fs::exists(f / "empty/job.json"));
   });
 }
+void make_empty(const std::string& file) { std::ofstream(file).close(); }
+TEST(job_folder, leaves_what_has_other_names_than_those_of_jobs_as_it_is) {
+  const scratch f;
+  program([&] {
+    for (const char* const name : {"notes", "y-scratch.old", "other-scratch"}) {
+      const std::string job = f / name;
+      fs::create_directory(job);
+      make_empty(job + "/lock");
+      make_empty(job + "/made");
+      make_empty(job + "/" + name);
+      (void)error_text(EEXIST, [&] { job_folder(job, f / "y"); });
+      EXPECT_EQ(std::distance(fs::directory_iterator(job), fs::directory_iterator()), 3) << name;
+    }
+  });
+}
+// By former versions, which removed the lock before other files; and at any step by this one.
+TEST(job_folder, that_a_program_was_killed_in_while_it_removed_it_is_taken_over) {
+  const scratch f;
+  program([&] {
+    for (const char* const left : {"job.json", "finished", "progress", "nodes", "input-id.new", "y-second"}) {
+      fs::create_directory(f / "job");
+      if (left == std::string("y-second"))
+        fs::create_directories(f / "job/y-second/part");
+      else
+        std::ofstream(f / "job/" + left) << "a";
+      {
+        job_folder folder(f / "job", f / "y");
+        EXPECT_FALSE(folder.begun("a")) << left;  // what was noted may have gone
+        folder.clear();
+      }
+      EXPECT_FALSE(fs::exists(f / "job")) << left;
+    }
+    fs::create_directory(f / "job");
+    for (const char* const left : {"lock", "job.removed", "one"}) make_empty(f / "job/" + left);
+    EXPECT_FALSE(job_folder(f / "job", f / "y").begun("a"));
+    EXPECT_FALSE(fs::exists(f / "job"));
+  });
+}
+// NFS keeps the lock by such a name until whoever has it open closes it.
+TEST(job_folder, with_a_file_that_nfs_keeps_is_empty) {
+  const scratch f;
+  program([&] {
+    fs::create_directory(f / "job");
+    make_empty(f / "job/.nfs00000000018");
+    {
+      job_folder folder(f / "job", f / "y");
+      folder.begin("a");
+      folder.clear();
+    }
+    EXPECT_TRUE(fs::exists(f / "job/.nfs00000000018"));
+    EXPECT_FALSE(fs::exists(f / "job/lock"));
+    EXPECT_FALSE(job_folder(f / "job", f / "y").begun("a"));
+  });
+}
 TEST(job_folder, knows_its_job_and_refuses_another) {
   const scratch folder;
   program([&] {
