@@ -275,8 +275,9 @@ std::string page_device::damage_of(std::uint64_t index) {
 }
 
 std::string page_device::damage_of_written(std::uint64_t index) {
+  check(index);
+  if (source_) return source_->damage_of_written(index);
   std::string what = damage_of(index);
-  if (source_ && what.empty()) return source_->damage_of_written(index);
   if (what.empty() && state_->sums && state_->sums.get(index).state == page_state::never_written)
     what = fmt::format("page {} of {} has not come to its drive: write the page again", index, name_);
   return what;
