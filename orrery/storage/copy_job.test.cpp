@@ -216,6 +216,7 @@ TEST(copy_job, brings_what_it_finds_copied_to_its_drive_before_it_reads_it) {
 }
 TEST(copy_job, goes_on_where_paths_are_no_utf8) {
   const scratch folder;
+  if (!testing::takes_any_name(folder)) GTEST_SKIP() << "names must be UTF-8 here";
   program([&] {
     const std::string x = folder / "x\xe4";
     destroy(make(x, {8, 8, 8}, true));

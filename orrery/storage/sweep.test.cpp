@@ -688,6 +688,7 @@ TEST(sweep_job, brings_a_sweep_that_it_finds_finished_to_its_drive) {
 }
 TEST(sweep_job, goes_on_where_paths_are_no_utf8) {
   folder_with_set f;
+  if (!storage::testing::takes_any_name(f)) GTEST_SKIP() << "names must be UTF-8 here";
   program([&] {
     const std::string x = f / "in \xe4%";
     const std::string y = f / "out \xff";

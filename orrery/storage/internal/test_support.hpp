@@ -37,6 +37,13 @@ struct scratch {
   [[nodiscard]] std::string operator/(const std::string& name) const { return path + "/" + name; }
 };
 
+/// Whether files there may have names that are no UTF-8, which some file systems refuse.
+inline bool takes_any_name(const scratch& folder) {
+  std::error_code refused;
+  return std::filesystem::create_directory(folder / "\xe4\xff", refused) &&
+         std::filesystem::remove(folder / "\xe4\xff", refused);
+}
+
 /// Runs the body as the main process of a program on two PEs.
 inline void program(const std::function<void()>& body, std::string pes = "--orrery-pes=2") {
   std::string name = "storage.test";
