@@ -80,6 +80,27 @@ message M { way along; Inner in; enum kind kind; bool yes; time_t when; int n; d
       << said();
 }
 
+// As include folders of packages are given by some build tools as those of the system.
+TEST_F(orrery_cc_worlds, gives_a_message_one_number_however_its_header_is_found) {
+  ASSERT_EQ(run("mkdir -p inc/types inc/posts"), 0) << said();
+  write("inc/types/pos.h", "#pragma once\nstruct pos { POS };\n");
+  write("inc/posts/post.h",
+        "#include <orrery/task.h>\n#include <time.h>\n#include <types/pos.h>\n"
+        "message M { struct pos at; time_t when; };\n");
+  write("post.c", "#include <posts/post.h>\nint main(void) { return (int)(M_type.id & 0); }\n");
+  const auto number = [&](const string& options) {
+    EXPECT_EQ(run("orrery-cc " + options + " > made && grep -o '\"M\", (0x[0-9a-f]*' made"), 0) << said();
+    return said();
+  };
+  const string usual = number("--emit-c post.c -DPOS='float x, y;' -I inc");
+  EXPECT_EQ(number("--emit-c post.c -DPOS='float x, y;' -isystem inc"), usual);
+  EXPECT_EQ(number("--emit-c post.c -DPOS='float x, y;' -isystem \"$PWD/inc\""), usual);
+  EXPECT_EQ(number("--emit-cpp-header inc/posts/post.h -DPOS='float x, y;' -I inc"), usual);
+  const string other = number("--emit-c post.c -DPOS='int lat, lon;' -isystem inc");
+  EXPECT_NE(other, usual);
+  EXPECT_EQ(number("--emit-c post.c -DPOS='int lat, lon;' -I inc"), other);
+}
+
 // Functions of one program are not to be found in another one.
 TEST_F(orrery_cc_worlds, creates_tasks_on_the_pes_of_the_own_program) {
   write("meet.c", R"(#include <orrery/task.h>

@@ -4,6 +4,7 @@
 #include <tools/orrery_cc/cpp_header_class.hpp>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -26,11 +27,45 @@ bool is_behind_declarator(string_view w) {
 bool opens(string_view w) { return w == "{" || w == "(" || w == "["; }
 bool closes(string_view w) { return w == "}" || w == ")" || w == "]"; }
 
+string folder_of(const string& file) { return file.substr(0, std::min(file.rfind('/'), file.size())); }
+bool is_below(const std::set<string>& folders, const string& file) {
+  return std::ranges::any_of(folders, [&](const string& f) {
+    return !f.empty() && file.size() > f.size() && file.starts_with(f) && file[f.size()] == '/';
+  });
+}
+
+// Which files are those of the C library and of the compiler. Problem: a marker says the same of a
+// user's header that was found by -isystem, so a type in there would count in some programs only.
+// So the folders of <stddef.h> and <stdint.h>, which <orrery/task.h> includes, are the system's, but
+// for the files in them that have messages, and for folders of such files.
+class files_of_system {
+ public:
+  files_of_system(const source& from, const program& found) {
+    for (const string& file : from.files(true))
+      if (file.ends_with("/stddef.h") || file.ends_with("/stdint.h")) folders_.insert(folder_of(file));
+    for (const message_definition& m : found.messages) {
+      const string file = from.where(m.begin).file;
+      with_messages_.insert(file);
+      if (const string folder = folder_of(file); is_below(folders_, folder)) users_.insert(folder);
+    }
+  }
+  [[nodiscard]] bool contains(const string& file) const {
+    return is_below(folders_, file) && !with_messages_.contains(file) && !is_below(users_, file);
+  }
+
+ private:
+  std::set<string> folders_;
+  std::set<string> with_messages_;
+  std::set<string> users_;
+};
+
 }  // namespace
 
 message_ids::message_ids(const source& from, const program& found) : from_(from), found_(found) {
+  const files_of_system of_system(from, found);
   for (const type_declaration& t : found.types)
-    if (const location at = from.where(t.begin); at.flags.empty() && !is_of_runtime(at.file)) find_names_of(t);
+    if (const string file = from.where(t.begin).file; !of_system.contains(file) && !is_of_runtime(file))
+      find_names_of(t);
 }
 
 std::size_t message_ids::first_token(std::size_t at) const {

@@ -19,8 +19,8 @@ namespace orrery_cc {
 /// Problem: programs that meet, or an old and a new build of one, must not take each other's bytes
 /// for something else. So the number of a message is made of its name and members, of the messages
 /// among these, and of the structures, unions and names of types of the user's files that they are
-/// made of; whatever stands between the words. Types of the system are known by their names, and
-/// enumerations may grow. What the words do not say is in the size, which the compiler knows.
+/// made of; whatever stands between the words, and wherever the files are. Types of the system are
+/// known by their names, and enumerations may grow. What the words do not say is in the size, which the compiler knows.
 ///
 /// Owned by what generates code, with the same source and program.
 class message_ids {
