@@ -10,6 +10,7 @@
 #include <orrery/task/internal/task_frame.hpp>
 
 #include <bit>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -280,8 +281,10 @@ bool orrery_message_immediate(void) {
     said = orrery_yield();
     if (said == ORRERY_OK) said = orrery_peek(&m, ORRERY_NOW);
   }
-  // This has no result that says it; the receive that follows has.
-  if (said == ORRERY_STOPPED && frame != nullptr) frame->told_to_stop = was_told;
+  // This has no result that says it; the receive that follows has. But a task that asks
+  // nothing else is to end, so this is taken back once only.
+  if (said == ORRERY_STOPPED && frame != nullptr && !std::exchange(frame->hinted_to_stop, true))
+    frame->told_to_stop = was_told;
   return said != ORRERY_OK && said != ORRERY_STOPPED;
 }
 

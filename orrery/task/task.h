@@ -355,7 +355,7 @@ orrery_status orrery_message_notify(void);
 orrery_status orrery_message_wait(void);
 /* True if there is no message. The other tasks of the PE have had their turn then, so that a
  * task may ask in a loop. False also if the task is to end, or the world ends: the receive that
- * follows returns ORRERY_STOPPED. */
+ * follows returns ORRERY_STOPPED. A task that only goes on to ask is ended. */
 bool orrery_message_immediate(void);
 
 /* --- names ------------------------------------------------------------------------------------ */

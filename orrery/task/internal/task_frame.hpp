@@ -43,6 +43,7 @@ class task_frame : public scheduler::activation {
   wire::unique_ptr<void, freed> received;
   std::string error;  ///< of the last call that failed
   bool told_to_stop = false;
+  bool hinted_to_stop = false;  ///< orrery_message_immediate was false for it
   bool has_buffers = false;  ///< or has had some
   orrery_strategy strategy = ORRERY_NOTIFY;
   std::uint32_t polls = 0;  ///< that have found nothing since the task has last let others run
