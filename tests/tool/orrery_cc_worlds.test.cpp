@@ -101,6 +101,26 @@ TEST_F(orrery_cc_worlds, gives_a_message_one_number_however_its_header_is_found)
   EXPECT_EQ(number("--emit-c post.c -DPOS='int lat, lon;' -I inc"), other);
 }
 
+TEST_F(orrery_cc_worlds, makes_the_number_of_a_message_of_structures_with_attributes) {
+  const auto number = [&](const string& type, const string& name) {
+    write("form.c", "#include <orrery/task.h>\n" + type + "\nmessage M { " + name + " at; };\n");
+    EXPECT_EQ(run("orrery-cc --emit-c form.c > made && grep -o '\"M\", (0x[0-9a-f]*' made"), 0) << said();
+    return said();
+  };
+  const auto differ = [&](const string& before, const string& behind, const string& name) {
+    EXPECT_NE(number(before + "{ float x, y; }" + behind, name), number(before + "{ int lat, lon; }" + behind, name))
+        << before << behind;
+  };
+  differ("struct __attribute__((packed)) pos ", ";", "struct pos");
+  differ("struct pos ", " __attribute__((packed));", "struct pos");
+  differ("struct pos ", " origin;", "struct pos");
+  differ("static struct pos ", " __attribute__((packed)) origin = {1, 2};", "struct pos");
+  differ("typedef struct ", " pos __attribute__((aligned(8)));", "pos");
+  differ("typedef struct __attribute__((packed)) pos ", " way;", "struct pos");
+  // Variables are no part of it.
+  EXPECT_EQ(number("struct pos { int x; } a;", "struct pos"), number("struct pos { int x; } b = {2};", "struct pos"));
+}
+
 // Functions of one program are not to be found in another one.
 TEST_F(orrery_cc_worlds, creates_tasks_on_the_pes_of_the_own_program) {
   write("meet.c", R"(#include <orrery/task.h>

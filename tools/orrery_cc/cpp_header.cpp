@@ -37,7 +37,7 @@ string cpp_header::run(string_view in) {
   text += includes();
   text += format("\nnamespace {} {{\n\n", space);
   for (const type_declaration& t : found_.types)
-    if (const location at = from_.where(t.begin); at.flags.empty() && !is_of_runtime(at.file))
+    if (const location at = from_.where(t.begin); at.flags.empty() && !is_of_runtime(at.file) && !t.has_variables)
       text += in_cpp(t.begin, t.end) + "\n";
   for (const message_definition& m : found_.messages) text += c_form(m) + in_cpp(m) + conversions(m);
   for (const task_definition& t : found_.tasks) text += in_cpp(t);

@@ -73,9 +73,32 @@ std::size_t message_ids::first_token(std::size_t at) const {
                                   from_.tokens().begin());
 }
 
+string_view message_ids::text(std::size_t token) const {
+  return token < from_.tokens().size() ? from_.text_of(from_.tokens()[token]) : string_view();
+}
+
+std::size_t message_ids::behind_group(std::size_t token) const {
+  int depth = 0;
+  for (; token + 1 < from_.tokens().size(); ++token) {
+    if (opens(text(token))) ++depth;
+    if (closes(text(token)) && --depth == 0) return token + 1;
+  }
+  return token;
+}
+
+std::size_t message_ids::behind_attributes(std::size_t token) const {
+  for (;;) {
+    const bool of_gnu = text(token) == "__attribute__" || text(token) == "__attribute";
+    const bool of_standard = text(token) == "[" && text(token + 1) == "[";
+    if (!of_standard && !(of_gnu && text(token + 1) == "(")) return token;
+    token = behind_group(of_standard ? token : token + 1);
+  }
+}
+
+// A structure with its attributes, `struct __attribute__((packed)) x {...}`, without the variables
+// of it; a name of a type with its whole declaration.
 void message_ids::find_names_of(const type_declaration& t) {
   const auto& tokens = from_.tokens();
-  const auto text = [&](std::size_t i) { return i < tokens.size() ? from_.text_of(tokens[i]) : string_view(); };
   bool is_typedef = false;
   int depth = 0;
   for (std::size_t i = first_token(t.begin); tokens[i].begin < t.end; ++i) {
@@ -83,11 +106,17 @@ void message_ids::find_names_of(const type_declaration& t) {
     if (opens(word)) ++depth;
     if (closes(word)) --depth;
     is_typedef |= word == "typedef";
-    if (word == "struct" || word == "union")
-      if (text(i + 2) == "{") types_.emplace(string(word) + ' ' + string(text(i + 1)), t);
-    const string_view next = text(i + 1);
-    if (is_typedef && depth == 0 && tokens[i].kind == token_kind::name && (next == ";" || next == "," || next == "["))
-      types_.emplace(string(word), t);
+    if (word == "struct" || word == "union") {
+      const std::size_t name = behind_attributes(i + 1);
+      if (text(name + 1) == "{") {
+        const std::size_t end = behind_attributes(behind_group(name + 1));
+        types_.emplace(string(word) + ' ' + string(text(name)),
+                       type_declaration{.begin = tokens[i].begin, .end = tokens[end - 1].end});
+      }
+    }
+    if (!is_typedef || depth != 0 || tokens[i].kind != token_kind::name) continue;
+    const string_view next = text(behind_attributes(i + 1));
+    if (next == ";" || next == "," || next == "[") types_.emplace(string(word), t);
   }
 }
 

@@ -36,6 +36,10 @@ class message_ids {
   void add_words(std::string& to, std::size_t begin, std::size_t end, names& known) const;
   void add_definition(std::string& to, const std::string& name, names& known) const;
   [[nodiscard]] std::size_t first_token(std::size_t at) const;
+  [[nodiscard]] std::string_view text(std::size_t token) const;  // empty behind the last one
+  // Behind the bracket that closes the one at that token, and behind the attributes that begin there.
+  [[nodiscard]] std::size_t behind_group(std::size_t token) const;
+  [[nodiscard]] std::size_t behind_attributes(std::size_t token) const;
 
   const source& from_;
   const program& found_;

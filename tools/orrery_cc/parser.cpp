@@ -124,8 +124,7 @@ void parser::external_declaration() {
       has_own_buffer_ |= is(";") && names_type("buffer", first, at_);
       has_own_strategy_ |= is(";") && names_type("strategy", first, at_);
       ++at_;
-      if (is_declaration_of_type(first, name.has_value()))
-        found_.types.push_back({tokens_[first].begin, tokens_[at_ - 1].end});
+      take_type(first, name.has_value());
       return;
     } else {
       assigned |= is("=");
@@ -176,20 +175,39 @@ void parser::refuse_attributes_of_definition() {
   at_ = before;
 }
 
-// `struct pair { int a, b; };` and `typedef unsigned char byte;`, but no variable and no function of such a type. It has ended with the token before this one.
-bool parser::is_declaration_of_type(std::size_t first, bool of_function) const {
+// `struct pair { int a, b; };`, `typedef unsigned char byte;`, and the structure in
+// `struct pair { int a, b; } both;`, but no variable and no function of such a type.
+void parser::take_type(std::size_t first, bool of_function) {
   const auto word = [&](std::size_t i) { return from_.text_of(tokens_[i]); };
-  if (word(at_ - 1) != ";") return false;
-  if (word(first) == "__extension__") ++first;
-  if (word(first) == "typedef") return true;
-  if (of_function || (word(first) != "struct" && word(first) != "union" && word(first) != "enum")) return false;
-  return word(at_ - 2) == "}" || at_ - first == 3;
+  if (word(at_ - 1) != ";") return;
+  const auto take = [&](bool has_variables) {
+    found_.types.push_back({tokens_[first].begin, tokens_[at_ - 1].end, has_variables});
+  };
+  std::size_t i = word(first) == "__extension__" ? first + 1 : first;
+  if (word(i) == "typedef") return take(false);
+  if (of_function) return;
+  const bool begins_type = word(i) == "struct" || word(i) == "union" || word(i) == "enum";
+  if (begins_type && at_ - i == 3) return take(false);
+  bool of_structure = false;
+  while (word(i) != "{" && word(i) != "=" && word(i) != ";") {
+    of_structure |= word(i) == "struct" || word(i) == "union";
+    i = begins_attribute(i) ? behind_attributes(i) : i + 1;
+  }
+  if (word(i) != "{") return;
+  const bool is_all = behind_attributes(behind_group(i)) == at_ - 1;
+  if (begins_type && is_all) return take(false);
+  if (of_structure) take(true);
 }
 
 bool parser::begins_attribute(std::size_t i) const {
   const string_view t = from_.text_of(tokens_[i]);
   const string_view next = from_.text_of(tokens_[std::min(i + 1, tokens_.size() - 1)]);
   return ((t == "__attribute__" || t == "__attribute") && next == "(") || (t == "[" && next == "[");
+}
+
+std::size_t parser::behind_attributes(std::size_t i) const {
+  while (begins_attribute(i)) i = behind_group(from_.text_of(tokens_[i]) == "[" ? i : i + 1);
+  return i;
 }
 
 std::size_t parser::behind_group(std::size_t i) const {

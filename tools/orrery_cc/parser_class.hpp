@@ -47,7 +47,8 @@ class parser {
   // --- file scope ---
   void external_declaration();
   void refuse_attributes_of_definition();
-  [[nodiscard]] bool is_declaration_of_type(std::size_t first, bool of_function) const;
+  // Takes what has ended with the token before this one, if it declares a type.
+  void take_type(std::size_t first, bool of_function);
   // The function whose declaration begins with the token `first` and has that name.
   [[nodiscard]] bool is_static(std::size_t first, std::size_t name) const;
   // The types of what stands between those tokens, with commas between them.
@@ -55,6 +56,8 @@ class parser {
   [[nodiscard]] std::string type_of_parameter(const std::vector<std::string_view>& words) const;
   // `__attribute__((...))` or `[[...]]`.
   [[nodiscard]] bool begins_attribute(std::size_t i) const;
+  // Behind the attributes that begin there; the same token if there are none.
+  [[nodiscard]] std::size_t behind_attributes(std::size_t i) const;
   // Behind the bracket that closes the one at that token.
   [[nodiscard]] std::size_t behind_group(std::size_t i) const;
 

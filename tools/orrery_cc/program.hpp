@@ -92,6 +92,7 @@ struct function_definition {
 struct type_declaration {
   std::size_t begin = 0;
   std::size_t end = 0;
+  bool has_variables = false;  ///< `struct pair { int a, b; } both;`
 };
 
 struct program {
