@@ -293,7 +293,8 @@ void send(const remote<function>& to, T value, std::uint64_t tag = 0) {
   detail::send_owned<detail::message_handler<T>>(detail::here_pe(), to.address(), nullptr, true, std::move(tag),
                                                  std::move(value));
 }
-/// As send, but returns false, having sent nothing, where send would have to wait.
+/// As send, but returns false, having sent nothing, where send would have to wait. Yield before you
+/// try again: the receiver, or what gives memory back, may need this PE.
 template <class T>
 [[nodiscard]] bool try_send(const remote<function>& to, T value, std::uint64_t tag = 0) {
   detail::require_message<T>();

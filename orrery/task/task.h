@@ -306,10 +306,11 @@ typedef enum orrery_sending { ORRERY_TRY, ORRERY_WAIT } orrery_sending;
 
 /* Sends a copy of the structure and of all that belongs to it; buffers are passed on, unless it
  * fails. Messages of one sender arrive in the order sent. With ORRERY_TRY it never parks for
- * room and may return ORRERY_FULL; with ORRERY_WAIT it parks until there is room. ORRERY_GONE if
- * the task was one of this PE and has ended; a message to a task that has ended on another PE, or
- * ends while it is on its way, is reported on stderr and counted: the first one at once, how many
- * followed when the PE ends.
+ * room and may return ORRERY_FULL: yield before you try again, since the receiver may need this PE,
+ * or this PE has to hear of memory that is free again. With ORRERY_WAIT it parks until there is
+ * room. ORRERY_GONE if the task was one of this PE and has ended; a message to a task that has
+ * ended on another PE, or ends while it is on its way, is reported on stderr and counted: the first
+ * one at once, how many followed when the PE ends.
  * ORRERY_NODE_LOST, ORRERY_USAGE, ORRERY_NO_MEMORY. */
 orrery_status orrery_send(orrery_task to, uint64_t tag, const orrery_message_type* type, const void* value,
                           orrery_sending how);

@@ -148,7 +148,8 @@ void send(const orrery_task& to, tag<M> t, std::type_identity_t<M>&& value) {
 }
 inline void send(const orrery_task& to, tag<void> t) { (void)detail::send(to, t.number, nullptr, nullptr, true); }
 
-/// As send, but returns false, having sent nothing, where send would have to wait.
+/// As send, but returns false, having sent nothing, where send would have to wait. Yield before you
+/// try again: the receiver, or what gives memory back, may need this PE.
 template <message M>
   requires(!detail::has_buffers<M>)
 [[nodiscard]] bool try_send(const orrery_task& to, tag<M> t, const std::type_identity_t<M>& value) {
