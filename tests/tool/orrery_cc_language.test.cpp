@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `orrery-cc` makes of C: strings of every kind, and tags.
+// What `orrery-cc` makes of C: strings of every kind, and tags; and what it takes for C.
 #include "orrery_cc_support.hpp"
 
 #include <string>
@@ -29,6 +29,23 @@ int main(void) {
 }
 )c");
   ASSERT_EQ(run("orrery-cc raw.c -o raw && ./raw --orrery-pes=1"), 0) << said();
+}
+
+TEST_F(orrery_cc_language, tells_sources_from_what_else_stands_among_them) {
+  write("one.c", R"(#include <orrery/task.h>
+message M { int x; };
+int other(void);
+int main(void) { return other(); }
+)");
+  write("plain.c", "int plain;\n");
+  write("link.ld", "");
+  write("head.h", "");
+  for (const string name : {"one", "plain"})
+    EXPECT_EQ(run("orrery-cc -c " + name + ".c link.ld -o " + name + ".o && test -e " + name + ".o"), 0) << said();
+  EXPECT_EQ(run("orrery-cc -c one.c head.h && test ! -e head.o"), 0) << said();
+  EXPECT_EQ(run("orrery-cc -c one.c -x c++ - -o one.o < plain.c"), 1) << said();
+  write("other.txt", "extern \"C\" int other() { return sizeof 'a' == 1 ? 0 : 3; }\n");
+  ASSERT_EQ(run("orrery-cc one.c -x c++ - -o all < other.txt && ./all --orrery-pes=1"), 0) << said();
 }
 
 // As what a tag does not carry is dropped.

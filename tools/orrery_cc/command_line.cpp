@@ -130,12 +130,20 @@ bool command_line::reads_stdin() const {
 }
 
 bool command_line::word::is_compiled() const {
-  constexpr std::array of_linker_only{string_view(".o"), string_view(".a"), string_view(".so"), string_view(".lo")};
+  // A linker's script may have any other name.
+  constexpr std::array of_sources{
+      string_view(".c"),   string_view(".i"),   string_view(".ii"),  string_view(".cc"),  string_view(".cp"),
+      string_view(".cxx"), string_view(".cpp"), string_view(".CPP"), string_view(".c++"), string_view(".C"),
+      string_view(".m"),   string_view(".mi"),  string_view(".mm"),  string_view(".M"),   string_view(".mii"),
+      string_view(".s"),   string_view(".S"),   string_view(".sx"),  string_view(".f"),   string_view(".for"),
+      string_view(".ftn"), string_view(".F"),   string_view(".FOR"), string_view(".FTN"), string_view(".fpp"),
+      string_view(".FPP"), string_view(".f90"), string_view(".f95"), string_view(".f03"), string_view(".f08"),
+      string_view(".F90"), string_view(".F95"), string_view(".F03"), string_view(".F08"), string_view(".adb"),
+      string_view(".ads"), string_view(".d"),   string_view(".go"),  string_view(".cu"),  string_view(".ll"),
+      string_view(".bc")};
   if (what == kind::source) return true;
   if (what != kind::input || !is_file()) return false;
-  const string name = std::filesystem::path(text[0]).filename().string();
-  const string ending = std::filesystem::path(name).extension().string();
-  return !language.empty() || !(one_of(of_linker_only, ending) || name.find(".so.") != string::npos);
+  return !language.empty() || one_of(of_sources, std::filesystem::path(text[0]).extension().string());
 }
 
 std::size_t command_line::compiled() const {

@@ -25,8 +25,8 @@ struct command_line {
     std::string language;  ///< of a file: what -x says of it; empty: what its name says
 
     /// A source of any language, or what the linker is given.
-    [[nodiscard]] bool is_file() const { return what == kind::source || !text[0].starts_with('-'); }
-    /// A file that the compiler makes an object of.
+    [[nodiscard]] bool is_file() const { return what == kind::source || text[0] == "-" || !text[0].starts_with('-'); }
+    /// A file that the compiler makes an object of, by its name or by -x.
     [[nodiscard]] bool is_compiled() const;
   };
 
