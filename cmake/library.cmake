@@ -12,7 +12,7 @@ if(CMAKE_CXX_COMPILER_ID MATCHES Clang AND NOT ORRERY_SANITIZE STREQUAL off)
   set(cold ${sources})
   list(FILTER cold INCLUDE REGEX
        "/(array/detail/index_(bit_path|int64|of_3|text)|process/(option|placement|name|internal/)[^/]*|(files|service|shared|storage|task)/.*)\\.cpp$")
-  list(FILTER cold EXCLUDE REGEX "/storage/detail/strided_copy\\.cpp$")
+  list(FILTER cold EXCLUDE REGEX "/(storage/detail/strided_copy|task/linear_form)\\.cpp$")  # a loop; frames on small stacks
   list(REMOVE_ITEM sources ${cold})
 endif()
 

@@ -115,10 +115,11 @@ section<T, Index> create_section(const array<T, Index>& a, const std::vector<Ind
   std::vector<future<void>> joining;
   for (std::size_t r = 0; all_made && r < agents.size(); ++r) {
     const auto [first, last] = children(r);
-    attempt([&, first, last] {
-      joining.push_back(start(agents[r])->join(std::vector<remote<agent>>(
-          agents.begin() + static_cast<std::ptrdiff_t>(first), agents.begin() + static_cast<std::ptrdiff_t>(last))));
-    });
+    const auto some = [&](std::size_t from, std::size_t to) {
+      return std::vector<remote<agent>>(agents.begin() + static_cast<std::ptrdiff_t>(from),
+                                        agents.begin() + static_cast<std::ptrdiff_t>(to));
+    };
+    attempt([&] { joining.push_back(start(agents[r])->join(some(first, last), some(1, r == 0 ? agents.size() : 1))); });
   }
   for (auto& j : joining) attempt([&] { j.get(); });
   // An agent that is lost tells nobody below it: so each is told, from the last one on.

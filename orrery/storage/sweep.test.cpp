@@ -665,15 +665,18 @@ TEST(sweep_job, does_units_again_whose_pages_were_lost_with_their_records) {
 TEST(sweep_job, brings_a_sweep_that_it_finds_finished_to_its_drive) {
   folder_with_set f;
   std::vector<std::int64_t> done;  // units, whenever the first sweep's pages are brought there
+  std::int64_t units = 0;          // of all sweeps: as many bytes of the notes, then counts
   const storage::testing::flush_watch watch([&](const std::string& file) {
     if (!file.ends_with("y-scratch/device-0.pages")) return;
-    std::ifstream notes(f.y + ".job/progress");
-    done.push_back(std::count(std::istreambuf_iterator<char>(notes), {}, '\1'));
+    std::ifstream file_of_notes(f.y + ".job/progress");
+    const std::string notes(std::istreambuf_iterator<char>(file_of_notes), {});
+    done.push_back(std::ranges::count(std::string_view(notes).substr(0, static_cast<std::size_t>(units)), '\1'));
   });
   program([&] {
     const sweep_task t = task_for(f.x, f.y);
     sweep_plan p = plan_for(t, 2);
     p.at_once.assign(p.sweeps.size(), p.processes = 1);
+    units = p.units(0) + p.units(1);
     {
       sweep_job job(t, p, "job", "sums");
       job.begin();

@@ -438,8 +438,7 @@ TEST_P(task, that_asks_for_messages_in_a_loop_is_told_to_end_by_receive) {
 TEST_P(task, that_polls_when_it_is_to_end_is_ended) {
   in_world([] {
     const std::vector<orrery_task_function> ways{[](void*, std::size_t) {
-                                                   for (volatile bool seen = false;;)
-                                                     if (!orrery_message_immediate()) seen = true;
+                                                   for (;;) (void)orrery_message_immediate();
                                                  },
                                                  [](void*, std::size_t) {
                                                    for (orrery_message m;;)

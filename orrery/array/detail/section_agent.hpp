@@ -49,9 +49,11 @@ class section_agent final : public section_core {
   }
 
   /// Tells the members, which have to know before anything else happens. A member that has ended
-  /// meanwhile has not heard of the section, and so does not leave it by itself.
-  void join(std::vector<remote<section_agent>> children) {
+  /// meanwhile has not heard of the section, and so does not leave it by itself. `all` are the
+  /// agents below the root, for the root.
+  void join(std::vector<remote<section_agent>> children, std::vector<remote<section_agent>> all) {
     below_ = std::move(children);
+    all_ = std::move(all);
     for (const Index& i : ask_members<element_message<T, Index, join_operation<T, Index>, std::uint64_t>>(about().id)) {
       bytes index;
       pack_after(index, i);
@@ -69,6 +71,11 @@ class section_agent final : public section_core {
           [&] { (void)ask_members<element_message<T, Index, forget_operation<T, Index>, std::uint64_t>>(about().id); });
     for (auto& l : leaving) attempt([&] { l.get(); });
     for (const auto& c : below_) attempt([&] { destroy(c); });
+    // An agent that is lost tells nobody below it: so each is told, from the last one on.
+    for (; attempt.failed() && !all_.empty(); all_.pop_back()) {
+      attempt([&] { all_.back()->leave(); });
+      attempt([&] { destroy(all_.back()); });
+    }
     attempt.require_all();
   }
 
@@ -153,7 +160,7 @@ class section_agent final : public section_core {
 
   boost::unordered_flat_set<Index, index_hash<Index>, index_equal<Index>> members_;
   std::vector<Index> removed_;
-  std::vector<remote<section_agent>> below_;
+  std::vector<remote<section_agent>> below_, all_;
   sequence_number broadcasts_ = before_first;  // the last one
   bool walking_ = false;
 };
