@@ -111,8 +111,10 @@ TEST_F(orrery_data_copy, goes_on_when_it_was_killed_at_any_moment) {
       break;
   }
   if (fs::exists(folder / "y.copy") || !fs::exists(folder / "y")) {
+    // It was killed while it removed its notes: the next one removes the rest of them.
+    const bool done = fs::exists(folder / "y") && !fs::exists(folder / "y.copy/job.json");
     const outcome o = orrery_data("copy " + folder / "x " + folder / "y --pages 24,40,56");
-    EXPECT_EQ(o.code, 0) << o.text;
+    EXPECT_EQ(o.code, done ? 1 : 0) << o.text;
     went_on = went_on || says_that_it_goes_on(o);
   }
   EXPECT_GT(killed, 0);
