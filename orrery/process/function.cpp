@@ -116,7 +116,7 @@ void unlink(pe& self, slot& s, scheduler::message* before, scheduler::message* m
   s.charge -= m->charge();
   while (before->next != m) before = before->next;
   (void)s.unlink_after(before);
-  self.messages().release(m);
+  scheduler::delivery::give_back(self, *m);
   if (s.has_extra) [[unlikely]]
     self.flow().made_room_if_low(s);
 }

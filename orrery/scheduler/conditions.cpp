@@ -44,7 +44,6 @@ namespace {
 
 constexpr std::size_t fewest = 16;
 constexpr std::size_t most_lines = 20;
-constexpr std::uint16_t most_methods = 60'000;  // of one process: they are counted in 16 bits
 
 std::string name_of(const activation* a) {
   return a != nullptr && a->method != nullptr ? fmt::format("{}::{}", a->method->class_name, a->method->method) : "?";
@@ -66,7 +65,7 @@ bool search(condition* youngest, F f) {
 }  // namespace
 
 inline condition*& conditions::youngest_of(const slot& s) const noexcept {
-  return by_slot_[reinterpret_cast<std::uintptr_t>(&s) / sizeof(slot) & (places_ - 1)];
+  return by_slot_[of_.processes().index_of(s) & (places_ - 1)];
 }
 
 void conditions::link(condition& c) noexcept {
@@ -220,7 +219,7 @@ bool conditions::wait(const predicate& p, std::int64_t deadline_ns) {
   slot& s = *method.process;
   if (of_.refusing()) of_.shutdown().refuse("wait_until");
   if (s.dying) throw process_gone(name_of(&method));
-  if (s.depth >= most_methods)
+  if (s.depth >= slot::most_methods)
     throw usage_error(errc::bad_argument,
                       fmt::format("wait_until: {} methods of {} wait already; a method that returns "
                                   "the future of a promise needs no stack while it waits",

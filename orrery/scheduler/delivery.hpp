@@ -51,6 +51,9 @@ struct delivery {
   /// Gives the message's memory back. The payload must have been moved out.
   inline void release() noexcept;
   void release_other() noexcept;
+  /// Gives back a message of a mailbox of `at` that nobody executes: its memory, and its block if
+  /// its payload lies in one. Its arguments must have been moved out, or dropped.
+  static inline void give_back(pe& at, message& m) noexcept;
   /// Gives back the record in the ring, but keeps a payload that lies in a block. For who reads it
   /// in place and may park.
   void leave_ring() noexcept;

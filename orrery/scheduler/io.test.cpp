@@ -18,6 +18,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 namespace orrery::scheduler {
@@ -219,6 +220,35 @@ TEST_P(io_engine_test, thousands_of_requests_wait_at_once) {
       ready += r.result == POLLIN;
     }
     EXPECT_EQ(ready, count);
+  });
+}
+
+// poll refuses more descriptors than a process may have open.
+TEST_P(io_engine_test, requests_become_ready_where_the_limit_on_open_files_was_lowered) {
+  constexpr int count = 20;
+  const std::vector<pipe_pair> gates(count);
+  run([&](pe& self) {
+    auto& io = self.io();
+    const pipe_pair own;
+    io_request first{.call = io_call::poll, .fd = own.out(), .flags = POLLIN};
+    io.start(first);  // it needs descriptors itself
+    own.put('x');
+    while (!first.done) self.yield();
+    rlimit before{};
+    ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+    const rlimit few{8, before.rlim_max};
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+    std::vector<io_request> all(2 * count);  // two for each pipe
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      all[i] = {.call = io_call::poll, .fd = gates[i / 2].out(), .flags = POLLIN};
+      io.start(all[i]);
+    }
+    for (const pipe_pair& gate : gates) gate.put('x');
+    for (const io_request& r : all) {
+      while (!r.done) self.yield();
+      EXPECT_EQ(r.result, POLLIN);
+    }
+    EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
   });
 }
 

@@ -5,11 +5,14 @@
 #include <orrery/scheduler/pe.hpp>
 #include <orrery/transport/thread_limits.hpp>
 
+#include <boost/unordered/unordered_flat_map.hpp>
+
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
+#include <ctime>
 #include <limits>
 #include <system_error>
 #include <utility>
@@ -19,6 +22,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
@@ -217,20 +221,44 @@ void io_pool::carry_out(const job& j) {
   j.from->completed(*j.request, result);
 }
 
+namespace {
+
+short events_of(const io_request& r) noexcept {
+  return static_cast<short>(r.call == io_call::poll ? r.flags : r.reads() ? POLLIN : POLLOUT);
+}
+
+// Waits until one of them is ready. A limit on open files that was lowered holds for poll, too:
+// then it looks at so many at a time, every so often.
+void wait_for_any(std::vector<pollfd>& fds) {
+  if (::poll(fds.data(), fds.size(), -1) >= 0 || errno == EINTR) return;
+  constexpr timespec pause{.tv_sec = 0, .tv_nsec = 10'000'000};
+  ::nanosleep(&pause, nullptr);
+  rlimit limit{};
+  (void)::getrlimit(RLIMIT_NOFILE, &limit);
+  const auto most = std::clamp<std::size_t>(limit.rlim_cur, 1, fds.size());
+  for (std::size_t at = 0; at < fds.size(); at += most)
+    (void)::poll(fds.data() + at, std::min(most, fds.size() - at), 0);
+}
+
+}  // namespace
+
 void io_pool::watch() {
   begin_thread();
-  std::vector<pollfd> fds;
+  std::vector<pollfd> fds;  // one for each descriptor, whatever waits for it
+  boost::unordered_flat_map<int, std::size_t> place_of;
   std::vector<std::pair<job, std::int64_t>> done;
   std::unique_lock lock(mutex_);
   while (!stop_) {
     fds.assign(1, {wake_fd_, POLLIN, 0});
+    place_of.clear();
+    const std::size_t known = waiting_.size();
     for (const job& j : waiting_) {
-      const io_request& r = *j.request;
-      const auto events = static_cast<short>(r.call == io_call::poll ? r.flags : r.reads() ? POLLIN : POLLOUT);
-      fds.push_back({r.fd, events, 0});
+      const auto [at, is_new] = place_of.try_emplace(j.request->fd, fds.size());
+      if (is_new) fds.push_back({j.request->fd, 0, 0});
+      fds[at->second].events = static_cast<short>(fds[at->second].events | events_of(*j.request));
     }
     lock.unlock();
-    (void)::poll(fds.data(), fds.size(), -1);
+    wait_for_any(fds);
     if (fds[0].revents != 0) {
       eventfd_t n = 0;
       (void)eventfd_read(wake_fd_, &n);
@@ -240,7 +268,9 @@ void io_pool::watch() {
     std::size_t kept = 0;
     for (std::size_t i = 0; i < waiting_.size(); ++i) {
       const job j = waiting_[i];
-      const short events = i + 1 < fds.size() ? fds[i + 1].revents : short{0};
+      constexpr int always = POLLERR | POLLHUP | POLLNVAL;
+      const auto events = static_cast<short>(
+          i < known ? fds[place_of.at(j.request->fd)].revents & (events_of(*j.request) | always) : 0);
       if (events == 0 && j.request->where == io_request::stage::waiting) {
         waiting_[kept++] = j;
         continue;

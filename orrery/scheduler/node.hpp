@@ -118,9 +118,8 @@ class node {
 
   /// Other threads of the node have work for the world: it is not dead if it only waits. Called by
   /// any thread.
-  void begin_outside() noexcept { outside_.fetch_add(1, std::memory_order_relaxed); }
+  void begin_outside() noexcept;
   void end_outside() noexcept;
-  [[nodiscard]] bool works_outside() const noexcept { return outside_.load(std::memory_order_relaxed) != 0; }
 
   // Quiescence; quiescence_detector.cpp.
   [[nodiscard]] idleness& idleness_of(std::uint32_t pe) noexcept;
@@ -210,7 +209,6 @@ class node {
   wire::unique_ptr<io_pool> io_pool_;
   std::vector<wire::unique_ptr<pe>> pes_;
   std::atomic<bool> reentrant_{false};
-  std::atomic<std::uint32_t> outside_{0};
   std::atomic<bool> stopping_{false};
   std::atomic<std::uint32_t> turn_{0};
   std::atomic<bool> dead_{false};

@@ -14,9 +14,12 @@ void node::tell_pes() noexcept {
   for (auto& p : pes_) announce(*p);
 }
 
+// SYNC: release, with node::world_if_idle.
+void node::begin_outside() noexcept {
+  idleness_of(first_pe()).marks.fetch_add(idleness::one_outside, std::memory_order_acq_rel);
+}
 void node::end_outside() noexcept {
-  outside_.fetch_sub(1, std::memory_order_relaxed);
-  tell_pes();  // those that rest have said that there is some
+  idleness_of(first_pe()).marks.fetch_sub(idleness::one_outside, std::memory_order_acq_rel);
 }
 
 void node::announce(pe& to) noexcept {

@@ -324,7 +324,8 @@ void pe::resume(fiber& f) { fiber_place{current_, active_, watch_, *fibers_}.giv
 void pe::park_reentrant() noexcept {
   for (activation* a = active_; a != nullptr; a = a->below) {
     slot& s = *a->process;
-    if (s.cls() != nullptr && s.cls()->reentrant && s.state == process_state::running && s.has_object && !s.dying)
+    if (s.cls() != nullptr && s.cls()->reentrant && s.state == process_state::running && s.has_object && !s.dying &&
+        s.depth < slot::most_methods)
       settle(s);
   }
 }

@@ -290,5 +290,10 @@ inline void delivery::release() noexcept {
   }
   release_other();
 }
+inline void delivery::give_back(pe& at, message& m) noexcept {
+  delivery d;
+  d.load(at, m);
+  d.release();
+}
 
 }  // namespace orrery::scheduler

@@ -54,7 +54,6 @@ void quiescence_detector::rest(bool for_time) noexcept {
                                                                                        << idleness::gone_shift;
   if (someone_waits()) word |= idleness::waits_for_quiescence;
   if (of_.flow().excess().holds_senders()) word |= idleness::holds_senders;
-  if (of_.owner().works_outside()) word |= idleness::works_outside;
   mine.idle.store(word, std::memory_order_release);  // SYNC: with node::world_if_idle
   resting_ = true;
 }
@@ -85,7 +84,8 @@ std::optional<idle_world> node::world_if_idle() noexcept {
     if ((word & idleness::waits_for_time) != 0) w.waits_for_time = true;
     if ((word & idleness::waits_for_quiescence) != 0) w.someone_waits = true;
     if ((word & idleness::holds_senders) != 0) w.someone_holds = true;
-    if ((word & idleness::works_outside) != 0) w.works_outside = true;
+    // SYNC: with node::begin_outside; the second look sees what began during the first one
+    if (one.marks.load(std::memory_order_acquire) >= idleness::one_outside) w.works_outside = true;
     w.sent += one.sent.load(std::memory_order_relaxed);
     received += one.received.load(std::memory_order_relaxed);
   }
@@ -159,14 +159,14 @@ std::int64_t quiescence_detector::look(std::int64_t now) {
     let_go();
     return now;
   }
-  if (world->someone_waits || world->works_outside || here.works_outside())
-    return next_look_;  // it will be woken, or something will come
+  // Those that wait for quiescence will be woken, and from outside something will come.
+  if (world->someone_waits || world->works_outside) return next_look_;
   here.end_dead(describe_waits(of_));
   return now;
 }
 
 void quiescence_detector::tell_waits() {
-  if (of_.id() == 0 || told_ || of_.owner().idleness_of(0).dead.load(std::memory_order_relaxed) == 0) return;
+  if (of_.id() == 0 || told_ || !of_.owner().idleness_of(0).found_dead()) return;
   told_ = true;
   if (const std::string waits = describe_waits(of_); !waits.empty()) {
     const std::string text = fmt::format("orrery: deadlock: on PE {}:\n{}", of_.id(), waits);
@@ -179,7 +179,7 @@ void node::end_dead(const std::string& waits) noexcept {
       "orrery: deadlock: nothing runs and nothing is on its way in the whole world, but the main function has not returned; on PE 0:\n{}",
       waits.empty() ? "  nothing waits\n" : waits);
   std::fwrite(line.data(), 1, line.size(), stderr);
-  idleness_of(0).dead.store(1, std::memory_order_relaxed);
+  idleness_of(0).marks.fetch_or(idleness::is_dead, std::memory_order_relaxed);
   dead_.store(true, std::memory_order_relaxed);
   stop();
 }

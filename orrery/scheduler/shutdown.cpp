@@ -71,7 +71,7 @@ void shutdown::refuse(const char* what) {
 }
 
 std::exception_ptr shutdown::ending(std::string_view about) const {
-  if (of_.owner().idleness_of(0).dead.load(std::memory_order_relaxed) != 0)
+  if (of_.owner().idleness_of(0).found_dead())
     return make_error(
         errc::stopped, verbatim,
         fmt::format("{}{}the world ends, as all that it does is to wait (a deadlock); stderr says for what", about,
@@ -247,7 +247,7 @@ bool shutdown::refuse_where_parked() {
 }
 
 void shutdown::say_unexecuted() const noexcept {
-  if (unexecuted_ == 0 || of_.owner().idleness_of(0).dead.load(std::memory_order_relaxed) != 0) return;
+  if (unexecuted_ == 0 || of_.owner().idleness_of(0).found_dead()) return;
   const std::string line =
       fmt::format("orrery: PE {}: {} one-way message{} not executed when the program ended: {}::{}{}\n", of_.id(),
                   unexecuted_, unexecuted_ == 1 ? " was" : "s were", first_unexecuted_->class_name,

@@ -71,6 +71,7 @@ struct alignas(64) slot {
   /// Methods that are active; not a bit field, whose bytes would be stored apart and stall the next
   /// load.
   std::uint16_t depth;
+  static constexpr std::uint16_t most_methods = 60'000;  ///< above, a process takes no message
   alignas(small_object) std::byte room[small_object];  ///< the object, or where it lies
 
   [[nodiscard]] const class_info* cls() const noexcept { return class_table[class_number]; }

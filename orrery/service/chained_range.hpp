@@ -36,10 +36,10 @@ struct range_content {
 /// answer depends on what follows it calls its successor, and waits with its own keys at rest. So
 /// the whole answer is true at one moment.
 ///
-/// Only its predecessor lets a range go (give_up), or move (hand_over): it waits meanwhile, and
-/// knows its new successor at once. A range without keys waits for nobody, and may be given others
-/// (begin). So waits go forward only, and no circle comes about. The first range has no
-/// predecessor, and moves by itself.
+/// Only its predecessor lets a range go (give_up, end_give_up), or move (hand_over): it waits
+/// meanwhile, and knows its new successor at once. A range without keys waits for nobody, and may
+/// be given others (begin). So waits go forward only, and no circle comes about. The first range
+/// has no predecessor, and moves by itself.
 class chained_range : public range_process {
  public:
   /// The least item here or in the ranges that follow; no bytes if there is none.
@@ -66,14 +66,17 @@ class chained_range : public range_process {
   /// A range without keys takes these.
   virtual void begin(const range_content& content, std::uint32_t limit) = 0;
   /// Gives all to its predecessor, which owns keys of this version, if it has at most so many
-  /// items; if not, the content has no keys.
+  /// items; if not, the content has no keys. It keeps a copy until end_give_up.
   virtual range_content give_up(const address& to, std::uint64_t version, std::uint64_t items) = 0;
+  /// Its predecessor has what it gave, and it lets go of that; or its predecessor could not take
+  /// it, and it goes on: with these keys, of a new version (no bytes: it had given nothing).
+  virtual bytes end_give_up(bool taken) = 0;
   /// Moves to another PE; returns who has its keys now: itself if it could not.
   virtual address hand_over(std::uint32_t to_pe) = 0;
   /// The requests that it has executed since it was asked last, for balance().
   virtual range_load load() = 0;
 };
 ORRERY_PROCESS(chained_range, first_item, last_item, count_from_here, snapshot_from_here, pin_from_here, split,
-               merge_next, move_next, move_first, begin, give_up, hand_over, load);
+               merge_next, move_next, move_first, begin, give_up, end_give_up, hand_over, load);
 
 }  // namespace orrery::service

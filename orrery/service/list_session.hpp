@@ -347,6 +347,9 @@ class list_session : private service::list_router<Key, Value> {
     if (++first_ready_ == ready_.size()) {
       ready_.clear();
       first_ready_ = 0;
+    } else if (first_ready_ >= 1024 && 2 * first_ready_ >= ready_.size()) {
+      ready_.erase(ready_.begin(), ready_.begin() + static_cast<std::ptrdiff_t>(first_ready_));
+      first_ready_ = 0;
     }
     return r;
   }

@@ -4,6 +4,8 @@
 #include <orrery/service/ordered_list.hpp>
 
 #include <algorithm>
+#include <atomic>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <random>
@@ -256,6 +258,35 @@ TEST(ordered_list, finds_the_size_of_its_ranges) {
     for (const auto& r : all) EXPECT_LE(r.items, r.limit);
     EXPECT_EQ(l.open().size(), 20'000U);
     l.end();
+  });
+}
+
+struct counted {
+  static inline std::atomic<std::int64_t> alive = 0;
+  counted() { ++alive; }
+  explicit counted(int n) : x(n) { ++alive; }
+  counted(const counted& o) : x(o.x) { ++alive; }
+  counted& operator=(const counted&) = default;
+  ~counted() { --alive; }
+  template <class A>
+  void serialize(A& a) {
+    a & x;
+  }
+  int x = 0;
+};
+TEST(sessions, keep_no_replies_that_were_taken) {
+  in_world(1, [] {
+    auto l = ordered_list<int, counted>::make();
+    auto s = l.open({.window = 256});
+    (void)s.insert(1, counted(1));
+    std::int64_t most = 0;
+    for (int i = 0; i < 300; ++i) s.start_find(1);
+    for (int i = 0; i < 20'000; ++i) {  // there is always a reply
+      s.start_find(1);
+      EXPECT_TRUE(s.receive()->done);
+      most = std::max(most, counted::alive.load());
+    }
+    EXPECT_LT(most, 10'000);
   });
 }
 

@@ -203,14 +203,19 @@ std::uint32_t service_root::balance() {
                     &balance_order::range);  // who precedes the next one is where it was
   for (const balance_order& o : orders) {
     if (ended_) break;
-    unless_lost([&] {
-      if (o.what == balance_order::kind::split) {
-        start(chained(chain[o.range].at))->split(1).get();
-        ++carried_out;
-      } else if (begin_order(o, chain, limit_).get()) {
-        ++carried_out;
-      }
-    });
+    try {
+      unless_lost([&] {
+        if (o.what == balance_order::kind::split) {
+          start(chained(chain[o.range].at))->split(1).get();
+          ++carried_out;
+        } else if (begin_order(o, chain, limit_).get()) {
+          ++carried_out;
+        }
+      });
+    } catch (const stopped&) {
+      throw;
+    } catch (...) {  // NOLINT(bugprone-empty-catch): of the program's keys; the others are carried out
+    }
   }
   return carried_out;
 }

@@ -209,6 +209,57 @@ TEST(throwing_values, what_cannot_be_read_fails_its_request_alone) {
     });
 }
 
+template <class List>
+std::uint64_t joins_of(const List& l) {
+  std::uint64_t n = 0;
+  for (const auto& r : l.statistics()) n += r.merges;
+  return n;
+}
+// The last range has all to do, so that those before it are to be one.
+template <class List>
+void balance_for_the_last(List& l) {
+  {
+    auto s = l.open();
+    for (int i = 0; i < 20'000; ++i) {
+      s.start_find(200 + i % 20);
+      while (s.try_receive()) {
+      }
+    }
+    while (s.receive()) {
+    }
+  }
+  (void)l.balance();
+}
+
+TEST(throwing_values, a_join_that_fails_leaves_all_items_where_they_were) {
+  in_world(2, [] {
+    auto l = ordered_list<int, brittle>::make({.pes = {0, 1}, .splits = {100, 200}, .balancing = false});
+    auto s = l.open();
+    std::vector<int> keys{1};
+    for (const int from : {100, 200})
+      for (int k = 0; k < 20; ++k) keys.push_back(from + k);
+    for (const int k : keys) (void)s.insert(k, {k});
+    (void)l.balance();  // what was done until now does not count
+    const auto expect_all = [&](auto& session) {
+      for (const int k : keys) EXPECT_EQ(session.find(k).value_or(brittle{-1}).x, k);
+      EXPECT_EQ(session.size(), keys.size());
+      EXPECT_EQ(session.snapshot().size(), keys.size());
+    };
+    for (int times = 0; times < 3; ++times) {
+      unreadable_number = 110;
+      balance_for_the_last(l);
+      unreadable_number = 666;
+      EXPECT_EQ(joins_of(l), 0U);
+      expect_all(s);
+      auto fresh = l.open();
+      expect_all(fresh);
+    }
+    balance_for_the_last(l);
+    EXPECT_GT(joins_of(l), 0U) << "else nothing was to be joined";
+    expect_all(s);
+  });
+}
+
 // How many items parts of the walk had until it failed, which it does each time from then on.
 template <class Walk>
 std::size_t items_before_failure(Walk walk) {

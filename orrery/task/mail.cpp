@@ -227,9 +227,7 @@ message* take_delivered(pe& self, scheduler::delivery& d) {
   const auto head = head_of(self, *m);
   message* const made = head ? ready_copy(self, *m, *head) : nullptr;
   if (made == nullptr) {
-    scheduler::delivery again;
-    again.load(self, *m);
-    again.release();
+    scheduler::delivery::give_back(self, *m);
     throw bad_message(errc::message_corrupt, "orrery_send");
   }
   self.messages().release(m);

@@ -137,7 +137,9 @@ class ring_producer {
     while (position != tail_) {
       const wire::envelope& e = *at(position);
       const std::uint64_t bytes = e.size.load(std::memory_order_relaxed);
-      if (bytes < wire::granule || bytes % wire::granule != 0 || bytes > tail_ - position) return;
+      if (bytes < wire::granule || bytes % wire::granule != 0 || bytes > tail_ - position ||
+          bytes > capacity_ - (position & mask_))
+        return;
       if (e.kind != wire::record_kind::skip) f(e, static_cast<std::uint32_t>(bytes));
       position += bytes;
     }

@@ -172,6 +172,19 @@ TEST(ring, a_producer_believes_nothing_of_what_a_consumer_could_have_written) {
     EXPECT_TRUE(left_in(r).empty()) << size;
   }
 }
+TEST(ring, a_producer_believes_no_size_that_goes_beyond_the_end) {
+  whole_ring r(256);
+  for (std::uint64_t n = 0; n < 6; ++n) {
+    ASSERT_TRUE(try_send(r.producer, 32, n));
+    ASSERT_NE(r.consumer.front(), nullptr);
+    r.consumer.pop();
+    r.consumer.release_space();
+  }
+  for (std::uint64_t n = 6; n < 10; ++n) ASSERT_TRUE(try_send(r.producer, 32, n));
+  EXPECT_EQ(left_in(r), (std::vector<std::uint64_t>{6, 7, 8, 9}));
+  reinterpret_cast<envelope*>(r.header->data() + 192)->size.store(96);
+  EXPECT_TRUE(left_in(r).empty());
+}
 
 // A producer that dies at any point before commit leaves what it had committed, and nothing else.
 RC_GTEST_PROP(ring, a_producer_that_dies_in_the_middle_of_a_record_leaves_only_whole_ones,

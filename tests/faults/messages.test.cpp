@@ -4,10 +4,15 @@
 #include "../support/scenario.hpp"
 
 #include <orrery/process/detail/typed_handler.hpp>
+#include <orrery/process/receive_any.hpp>
+#include <orrery/process/submit.hpp>
 #include <orrery/scheduler/node.hpp>
+#include <orrery/transport/shm/arena.hpp>
+#include <orrery/transport/shm/world.hpp>
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstring>
 #include <limits>
 #include <memory>
@@ -15,6 +20,7 @@
 #include <optional>
 #include <span>
 #include <stdexcept>
+#include <thread>
 #include <typeinfo>
 
 namespace orrery::faults {
@@ -165,6 +171,63 @@ void payloads_above_the_limit() {
   std::vector<future<double>> many;
   for (int i = 0; i < 40; ++i) many.push_back(start(t)->sum(fits));
   for (auto& f : many) check(f.get() == 2.0, "one of many");
+}
+
+// Large payloads that a function receives in each way.
+struct parcel {
+  std::vector<char> content;
+  template <class A>
+  void serialize(A& a) {
+    a & content;
+    if constexpr (A::is_loading::value)
+      if (content.front() == '!') throw std::domain_error("it does not like it");
+  }
+};
+bool is_large(const parcel& p) { return p.content.size() > 1; }
+void receive_parcels(remote<function> to, int times) {
+  for (int i = 0; i < times; ++i) {
+    switch (i % 4) {
+      case 0:
+        (void)receive<parcel>();
+        break;
+      case 1:
+        (void)receive<parcel>(1);
+        break;
+      case 2:
+        receive(on<parcel>(is_large, [](const parcel&) {}));
+        break;
+      default:
+        (void)thrown<std::exception>("what cannot be read", [] { (void)receive<parcel>(); });
+    }
+    send(to, i);
+  }
+}
+void received_payloads_are_given_back() {
+  constexpr int times = 1000;  // eight times the memory for messages
+  const auto taker = spawn(pe(world_pes() - 1), receive_parcels, this_process<function>(), times);
+  const auto in_use = [] { return detail::here_pe().owner().world()->shared()->memory().stats().in_use; };
+  std::uint64_t before = 0;
+  for (int i = 0; i < times; ++i) {
+    const parcel p{std::vector<char>(1 << 16, i % 4 == 3 ? '!' : 'x')};
+    check(try_send(taker, p, static_cast<std::uint64_t>(i % 4)), "there is no memory for a message");
+    check(receive<int>() == i, "the order");
+    if (i == 7) before = in_use();
+  }
+  while (in_use() > before + (1 << 20)) yield();  // the watchdog ends it
+}
+
+// A thread of another node than the first, where every PE has gone to rest.
+void submit_later(remote<function> to) {
+  std::thread([to] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    const outside_work here_too;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+    (void)submit([to] { send(to, 1); });
+  }).detach();
+}
+void work_outside_of_another_node() {
+  call<&submit_later>(node(world_nodes() - 1), this_process<function>());
+  check(receive<int>() == 1, "what the thread sends");
 }
 
 // --- damaged records ---------------------------------------------------------------------------------------------------
@@ -329,6 +392,12 @@ TEST(a_payload, above_the_memory_limit_is_an_error) {
   const std::string said = outcome_of({"--scenario=large", "--orrery-nodes=2", "--orrery-pes=1", "--orrery-memory=8M"});
   EXPECT_TRUE(said.ends_with("good")) << said;
 }
+TEST(a_payload, is_given_back_when_a_function_has_received_it) {
+  EXPECT_EQ(outcome_of({"--scenario=received", "--orrery-nodes=2", "--orrery-pes=1", "--orrery-memory=8M"}), "good");
+}
+TEST(a_thread_that_is_no_pe, keeps_the_world_alive_from_any_node) {
+  EXPECT_EQ(outcome_of({"--scenario=outside", "--orrery-nodes=2", "--orrery-pes=1"}), "good");
+}
 TEST(a_damaged_message, is_answered_with_an_error_that_says_what_is_wrong) {
   EXPECT_EQ(outcome_of({"--scenario=damaged", "--orrery-nodes=3", "--orrery-pes=1"}), "good");
 }
@@ -375,6 +444,8 @@ int main(int argc, char** argv) {
                                 {"main", [] { throw 5; }},
                                 {"unwanted", unwanted_answers},
                                 {"large", payloads_above_the_limit},
+                                {"received", received_payloads_are_given_back},
+                                {"outside", work_outside_of_another_node},
                                 {"damaged", damaged_messages_are_answered},
                                 {"kind", nonsense_of(damage::kind)},
                                 {"size", nonsense_of(damage::size)},

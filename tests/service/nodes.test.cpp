@@ -327,6 +327,30 @@ void large_items_travel_in_little_memory() {
   check(q.counts() == orrery::service::work_counts{0, 0, 20, 0}, "none had to come back");
   q.end();
 }
+// A join whose items are more than a message may have.
+void large_items_are_not_joined() {
+  auto l = list::make({.pes = {0, 1}, .splits = {100, 200}, .balancing = false});
+  auto s = l.open();
+  check(s.insert(1, "one"), "an insert");
+  for (int k = 100; k < 120; ++k) check(s.insert(k, std::string(100'000, 'x')), "an insert of much");
+  for (int k = 200; k < 220; ++k) check(s.insert(k, "little"), "an insert of little");
+  (void)l.balance();  // what was done until now does not count
+  for (int i = 0; i < 20'000; ++i) {
+    s.start_find(200 + i % 20);
+    while (s.try_receive()) {
+    }
+  }
+  while (s.receive()) {
+  }
+  (void)l.balance();
+  auto fresh = l.open();
+  for (auto* session : {&s, &fresh}) {
+    for (int k = 100; k < 120; ++k)
+      check(session->find(k).value_or("").size() == 100'000, fmt::format("the key {} is lost", k));
+    check(session->find(1).has_value() && session->size() == 41, "items are lost");
+  }
+  l.end();
+}
 void serve_work() {
   auto q = jobs::make();
   q.publish("/test/jobs");
@@ -355,6 +379,7 @@ const orrery::testing::scenarios all = {{"all_pes_use_one_list", all_pes_use_one
                                         {"a_lost_node_loses_its_ranges", a_lost_node_loses_its_ranges},
                                         {"items_of_a_killed_worker_come_back", items_of_a_killed_worker_come_back},
                                         {"large_items_travel_in_little_memory", large_items_travel_in_little_memory},
+                                        {"large_items_are_not_joined", large_items_are_not_joined},
                                         {"finds_read_the_memory_of_other_nodes", finds_read_the_memory_of_other_nodes},
                                         {"finds_in_memory_hear_of_a_loss", finds_in_memory_hear_of_a_loss},
                                         {"looking_in_a_loop_lets_others_run", looking_in_a_loop_lets_others_run},
@@ -474,6 +499,11 @@ TEST(services, hand_out_large_items_in_little_memory) {
   EXPECT_EQ(outcome_of({"--scenario=large_items_travel_in_little_memory", "--orrery-nodes=2", "--orrery-pes=1",
                         "--orrery-memory=1M"}),
             "good");
+}
+TEST(services, keep_items_that_are_too_large_to_be_joined) {
+  EXPECT_EQ(
+      outcome_of({"--scenario=large_items_are_not_joined", "--orrery-nodes=2", "--orrery-pes=1", "--orrery-memory=1M"}),
+      "good");
 }
 TEST(services, give_items_back_when_another_program_is_killed_that_had_them) {
   program server({"--scenario=serve_work", own_world(), "--orrery-pes=1"});

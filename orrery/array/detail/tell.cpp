@@ -176,7 +176,7 @@ void dispatch(pe& self, scheduler::message* m) {
 void discard(pe& self, scheduler::message* m) noexcept {
   if (m->head.form == wire::payload_form::owned)
     reinterpret_cast<const scheduler::handler*>(m->head.handler)->drop(m->payload());
-  self.messages().release(m);
+  scheduler::delivery::give_back(self, *m);
 }
 
 void tell_process(pe& self, address to, const scheduler::handler& h, std::span<const std::byte> payload) {

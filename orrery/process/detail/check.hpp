@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <orrery/scheduler/message.hpp>
 #include <orrery/wire/serialize.hpp>
 
 #include <type_traits>
@@ -26,8 +27,16 @@ struct refused {
 
 template <class P>
 inline constexpr bool is_out_parameter = std::is_lvalue_reference_v<P> && !std::is_const_v<std::remove_reference_t<P>>;
+/// Where a message lies its elements would lie elsewhere than they have to.
+template <class V>
+inline constexpr bool is_overaligned_view = false;
+template <class V>
+  requires is_view<V> && requires { typename V::value_type; }
+inline constexpr bool is_overaligned_view<V> = alignof(typename V::value_type) > scheduler::payload_alignment;
+
 template <class P>
-inline constexpr bool can_be_parameter = !is_out_parameter<P> && serializable<std::remove_cvref_t<P>>;
+inline constexpr bool can_be_parameter =
+    !is_out_parameter<P> && !is_overaligned_view<std::remove_cvref_t<P>> && serializable<std::remove_cvref_t<P>>;
 template <class R>
 inline constexpr bool can_be_result = !is_view<std::remove_cvref_t<R>> && serializable<std::remove_cvref_t<R>> &&
                                       std::is_constructible_v<std::remove_cvref_t<R>, R>;
@@ -46,6 +55,11 @@ consteval void require_parameter() {
         "orrery: a method of a process, and a function that runs elsewhere, cannot take a pointer or a non-const "
         "reference: the caller may be in another OS process; take it by value or const reference, and return what "
         "changed");
+  } else if constexpr (is_overaligned_view<std::remove_cvref_t<P>>) {
+    static_assert(
+        never<P>,
+        "orrery: a view (std::span) whose elements are aligned to more than 16 bytes cannot be read where its "
+        "message lies: take a std::vector");
   } else {
     require_serializable<std::remove_cvref_t<P>>();
   }

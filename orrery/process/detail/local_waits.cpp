@@ -40,7 +40,7 @@ local_waits::~local_waits() {
 
 // Messages without an answer are counted by the scheduler, which does not know of futures.
 void local_waits::say_dropped() const noexcept {
-  if (dropped_calls_ == 0 || self_.owner().idleness_of(0).dead.load(std::memory_order_relaxed) != 0) return;
+  if (dropped_calls_ == 0 || self_.owner().idleness_of(0).found_dead()) return;
   const bool one = dropped_calls_ == 1;
   scheduler::say(fmt::format("orrery: PE {}: {} when the program ended: {}::{}{}\n", self_.id(),
                              one ? "1 call whose future was dropped had no answer"

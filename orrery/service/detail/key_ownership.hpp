@@ -95,11 +95,18 @@ class key_ownership {
     }
     return given;
   }
-  /// All goes to the range before it, which owned `before`.
+  /// All goes to the range before it, with this version.
   void give_back(address to, std::uint64_t version) {
     note({own_.from, own_.to, to, version});
     active_ = false;
   }
+  /// The range before it could not take them: it owns them again, with a later version than that.
+  void regain(std::uint64_t version) {
+    own_.version = regained_ = version;
+    active_ = true;
+  }
+  /// Others have these keys: who asks for them is sent there.
+  void learn(keys theirs) { note(std::move(theirs)); }
 
   /// Where the key went; null if it was never here.
   [[nodiscard]] const keys* find(const Key& k) const {

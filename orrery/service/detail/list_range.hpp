@@ -89,8 +89,8 @@ class list_range final : public range_items<Key, Value> {
     report_.busy_ns = load_.busy_ns();
     report_.pe = this_pe();
     report_.limit = setup_.limit;
-    report_.items = items_.size();
-    report_.bytes = items_.bytes();
+    report_.items = given_version_ == 0 ? items_.size() : 0;
+    report_.bytes = given_version_ == 0 ? items_.bytes() : 0;
     report_.streams = this->streams();
     return report_;
   }
@@ -112,25 +112,37 @@ class list_range final : public range_items<Key, Value> {
   bool merge_next(const address& next, std::uint32_t items) override {
     if (!keys_.is_active() || !successor_ || successor_.address() != next || items_.size() > items) return false;
     const change now(*this);
-    range_content c =
-        successor_->give_up(this_process<range_process>().address(), keys_.own().version, items - items_.size());
-    if (c.keys.empty()) return false;
-    const remote<range_process> old(next);
-    unpacker u(c.keys);
-    keys_type theirs = keys_type::unpack(u);
+    keys_type theirs;
+    address behind;
     try {
+      const range_content c =
+          successor_->give_up(this_process<range_process>().address(), keys_.own().version, items - items_.size());
+      if (c.keys.empty()) return false;
+      unpacker u(c.keys);
+      theirs = keys_type::unpack(u);
+      behind = c.successor;
       this->take_items(c);
-    } catch (...) {  // of the program's keys and values: they stay where they were
-      theirs.version += 2;
-      c.keys.clear();
-      theirs.pack_to(c.keys);
-      successor_->begin(c, items);
+    } catch (const node_lost&) {
       throw;
+    } catch (const process_gone&) {
+      throw;
+    } catch (const stopped&) {
+      throw;
+    // the program's keys and values threw, or there is no memory for a message with all: they stay
+    } catch (...) {
+      if (const bytes stay = successor_->end_give_up(false); !stay.empty()) {
+        unpacker u(stay);
+        keys_.learn(keys_type::unpack(u));
+      }
+      return false;
     }
     keys_.take_next(theirs);
-    successor_ = remote<chained_range>(c.successor);
+    const remote<chained_range> given = std::exchange(successor_, remote<chained_range>(behind));
     ++report_.merges;
-    tell_unless_lost([&] { setup_.root->retire(old); });
+    tell_unless_lost([&] {
+      (void)given->end_give_up(true);
+      setup_.root->retire(remote<range_process>(next));
+    });
     return true;
   }
   bool move_next(const address& next, std::uint32_t to_pe) override {
@@ -156,9 +168,22 @@ class list_range final : public range_items<Key, Value> {
     if (!keys_.is_active() || items_.size() > items) return {};
     const change now(*this);
     range_content c = this->content_from({}, keys_.own());
-    keys_.give_back(to, std::max(version, keys_.own().version) + 1);
-    this->let_go();
+    given_version_ = std::max(version, keys_.own().version) + 1;
+    keys_.give_back(to, given_version_);
     return c;
+  }
+  bytes end_give_up(bool taken) override {
+    if (given_version_ == 0) return {};
+    const change now(*this);
+    const std::uint64_t given = std::exchange(given_version_, 0);
+    if (taken) {
+      this->let_go();
+      return {};
+    }
+    keys_.regain(given + 1);
+    bytes stay;
+    keys_.own().pack_to(stay);
+    return stay;
   }
   address hand_over(std::uint32_t to_pe) override {
     const address self = this_process<range_process>().address();
@@ -258,7 +283,9 @@ class list_range final : public range_items<Key, Value> {
     key_ownership<Key> behind;
     keys_type given;
     std::uint64_t items = 0;
+    bytes least;
     try {
+      if (from) pack(least, *from);
       const range_place place = to_pe ? root->place_on(*to_pe) : root->next_place();
       fresh = place.idle ? place.idle : remote<range_process>(spawn<list_range>(pe(place.pe), setup_));
       behind = keys_;
@@ -272,10 +299,11 @@ class list_range final : public range_items<Key, Value> {
       return {};
     } catch (const stopped&) {
       throw;
-    // the program's keys and values cannot travel: they stay, and the range waits until it is twice
-    // as large
+    // the program's keys and values cannot travel: they stay, and a range that is to split waits
+    // until it is twice as large
     } catch (...) {
-      setup_.limit = static_cast<std::uint32_t>(std::min<std::uint64_t>(2 * items_.size(), tuning::automatic));
+      if (from)
+        setup_.limit = static_cast<std::uint32_t>(std::min<std::uint64_t>(2 * items_.size(), tuning::automatic));
       if (fresh) tell_unless_lost([&] { root->retire(fresh); });
       return {};
     }
@@ -285,8 +313,6 @@ class list_range final : public range_items<Key, Value> {
         root->replace(this_process<range_process>(), fresh, given.version);
         return;
       }
-      bytes least;
-      pack(least, *from);
       root->add(std::move(least), fresh, given.version);
     });
     // A large batch makes more than two ranges. Not before the root knows of the first one.
@@ -337,6 +363,7 @@ class list_range final : public range_items<Key, Value> {
   load_meter load_;
   range_report report_;
   bool splitting_ = false;
+  std::uint64_t given_version_ = 0;  // of keys that its predecessor is about to take
 };
 
 }  // namespace orrery::service

@@ -72,6 +72,9 @@ class load_meter {
       lost_ = true;
     } catch (const process_gone&) {
       lost_ = true;
+    } catch (const stopped&) {
+      throw;
+    } catch (...) {  // NOLINT(bugprone-empty-catch): what balancing met is no matter of this batch
     }
   }
 

@@ -67,7 +67,7 @@ class membership_monitor::impl {
   [[nodiscard]] told& told_of(std::uint32_t node) noexcept { return told_[place_of(node)].what; }
   void look_at(std::uint32_t node);
   void look_for_ending();
-  void look_at_peers();
+  void look_at_peers(bool all);
   void watch(std::uint32_t node, const node_info& there);
   void end_of(std::uint32_t node, std::string_view how);
   void say_gone(std::uint32_t node, bool lost, std::string_view how);
@@ -102,7 +102,7 @@ void membership_monitor::impl::run() {
       ::nanosleep(&pause, nullptr);
     }
     // Ends before changes of the table: who died before a newcomer came is told before it.
-    look_at_peers();
+    look_at_peers(n < 0);
     if (over_) return;
     if (n <= 0 || polled_[0].revents != 0) world_.clear_kicks();
     look_at_table();
@@ -184,12 +184,12 @@ void membership_monitor::impl::watch(std::uint32_t node, const node_info& there)
   }
 }
 
-// Those whose pidfd is readable or that have none.
-void membership_monitor::impl::look_at_peers() {
+// Those whose pidfd is readable or that have none, or all of them.
+void membership_monitor::impl::look_at_peers(bool all) {
   std::vector<std::pair<std::uint32_t, std::string>> ended;
   for (std::size_t i = 0; i < watched_.size(); ++i) {
     const watched& w = watched_[i];
-    const bool look = polled_[i + 1].revents != 0 || w.process.fd() < 0;
+    const bool look = all || polled_[i + 1].revents != 0 || w.process.fd() < 0;
     if (look && !w.process.running()) ended.emplace_back(w.node, internal::describe_end(w.process));
   }
   for (const auto& [node, how] : ended)
