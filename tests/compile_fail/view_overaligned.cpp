@@ -1,4 +1,4 @@
-// expect: a view (std::span) whose elements are aligned to more than 16 bytes
+// expect: a view \(std::span\) whose elements are aligned to more than 16 bytes
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/orrery.hpp>
 
