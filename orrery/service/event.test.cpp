@@ -5,6 +5,7 @@
 #include <orrery/service/event.hpp>
 #include <orrery/service/waiting_line.hpp>
 
+#include <new>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -77,6 +78,36 @@ TEST(waiting_line, serves_who_has_waited_longest_and_nobody_who_has_left) {
     all.serve([&] { return left-- > 0; }, [](std::uint32_t, std::uint32_t) { return std::vector<int>{9}; });
     while (ended != 4) orrery::yield();
     EXPECT_EQ(found[3], std::vector<int>{9});
+  });
+}
+
+TEST(waiting_line, gives_what_is_thrown_for_a_client_to_that_one) {
+  in_world(1, [] {
+    line all;
+    std::vector<std::vector<int>> found(3);
+    int failed = 0;
+    int ended = 0;
+    for (std::uint32_t i = 0; i < 3; ++i) {
+      orrery::spawn_here([&, i] {
+        try {
+          found[i] = all.wait(i, 1);
+        } catch (const std::bad_alloc&) {
+          ++failed;
+        }
+        ++ended;
+      });
+      orrery::yield();
+    }
+    all.serve([] { return true; },
+              [](std::uint32_t client, std::uint32_t) {
+                if (client == 1) throw std::bad_alloc();
+                return std::vector<int>{static_cast<int>(client)};
+              });
+    while (ended != 3) orrery::yield();
+    EXPECT_EQ(failed, 1);
+    EXPECT_EQ(found[0], std::vector<int>{0});
+    EXPECT_TRUE(found[1].empty());
+    EXPECT_EQ(found[2], std::vector<int>{2});
   });
 }
 

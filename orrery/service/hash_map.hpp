@@ -59,16 +59,16 @@ class map_session : public service::reply_session<map_reply<Value>> {
   bool insert_or_update(const Key& k, const Value& v) { return run(operation::insert_or_update, k, &v).done; }
 
   /// As find; returns the number of the request. Parks while the window is full, as do the others.
-  std::uint64_t start_find(const Key& k) { return make(operation::find, k); }
+  std::uint64_t start_find(const Key& k) { return request(operation::find, k); }
   /// As insert; returns the number of the request.
-  std::uint64_t start_insert(const Key& k, const Value& v) { return make(operation::insert, k, &v); }
+  std::uint64_t start_insert(const Key& k, const Value& v) { return request(operation::insert, k, &v); }
   /// As erase; returns the number of the request.
-  std::uint64_t start_erase(const Key& k) { return make(operation::erase, k); }
+  std::uint64_t start_erase(const Key& k) { return request(operation::erase, k); }
   /// As update; returns the number of the request.
-  std::uint64_t start_update(const Key& k, const Value& v) { return make(operation::update, k, &v); }
+  std::uint64_t start_update(const Key& k, const Value& v) { return request(operation::update, k, &v); }
   /// As insert_or_update; returns the number of the request.
   std::uint64_t start_insert_or_update(const Key& k, const Value& v) {
-    return make(operation::insert_or_update, k, &v);
+    return request(operation::insert_or_update, k, &v);
   }
 
  private:
@@ -77,6 +77,10 @@ class map_session : public service::reply_session<map_reply<Value>> {
   using typename base::number;
   using typename base::route_number;
 
+  number request(operation o, const Key& k, const Value* v = nullptr) {
+    this->check_unfetched();
+    return make(o, k, v);
+  }
   number make(operation o, const Key& k, const Value* v = nullptr) {
     key_.clear();
     service::pack(key_, k);

@@ -62,6 +62,22 @@ void compare_with_map(orrery::consistency order) {
   all.end();
 }
 
+TEST(hash_map, refuses_more_replies_than_a_session_may_hold) {
+  in_world(1, [] {
+    auto m = map::make();
+    auto s = m.open({.window = 2, .unfetched = 10});
+    int made = 0;
+    try {
+      for (; made < 100; ++made) s.start_find("key " + std::to_string(made));
+    } catch (const orrery::usage_error&) {
+    }
+    EXPECT_LT(made, 20);
+    EXPECT_TRUE(s.insert("a", 1)) << "what takes no room goes on";
+    EXPECT_EQ(s.find("a"), 1);
+    m.end();
+  });
+}
+
 TEST(hash_map, gives_the_answers_of_a_map_on_threads) {
   in_world(2, [] { compare_with_map(orrery::consistency::per_key); });
 }

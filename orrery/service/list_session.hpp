@@ -326,7 +326,7 @@ class list_session : private service::list_router<Key, Value> {
   reply& reply_to(number n) {
     reply& r = n == wanted_                                     ? answer_
                : options().replies == reply_order::as_requested ? held_[n - held_from_].value
-                                                                : ready_.emplace_back();
+                                                                : add_ready();
     r.request = n;
     return r;
   }
@@ -336,19 +336,30 @@ class list_session : private service::list_router<Key, Value> {
     if (options().replies != reply_order::as_requested) return;
     (wanted ? held_[n - held_from_].skip : held_[n - held_from_].there) = true;
     for (; !held_.empty() && (held_.front().there || held_.front().skip); ++held_from_) {
-      if (held_.front().there) ready_.push_back(std::move(held_.front().value));
+      if (held_.front().there) add_ready(std::move(held_.front().value));
       held_.pop_front();
     }
   }
   [[nodiscard]] bool ready() const noexcept { return first_ready_ != ready_.size(); }
+  template <class... Reply>
+  reply& add_ready(Reply&&... r) {
+    if (ready_.size() == ready_.capacity() && first_ready_ > ready_.size() / 2) [[unlikely]]
+      drop_taken();
+    return ready_.emplace_back(std::forward<Reply>(r)...);
+  }
+  // A client that leaves some reply in the session at all times never empties the vector.
+  void drop_taken() {
+    std::vector<reply> left;
+    left.reserve(ready_.capacity());
+    for (std::size_t i = first_ready_; i < ready_.size(); ++i) left.push_back(std::move_if_noexcept(ready_[i]));
+    ready_.swap(left);
+    first_ready_ = 0;
+  }
   std::optional<reply> take_ready() {
     if (!ready()) return {};
     std::optional<reply> r(std::move(ready_[first_ready_]));
     if (++first_ready_ == ready_.size()) {
       ready_.clear();
-      first_ready_ = 0;
-    } else if (first_ready_ >= 1024 && 2 * first_ready_ >= ready_.size()) {
-      ready_.erase(ready_.begin(), ready_.begin() + static_cast<std::ptrdiff_t>(first_ready_));
       first_ready_ = 0;
     }
     return r;
@@ -365,7 +376,7 @@ class list_session : private service::list_router<Key, Value> {
   std::deque<held> held_;
   std::uint64_t held_from_ = 0;
   std::vector<reply> ready_;
-  std::size_t first_ready_ = 0;
+  std::size_t first_ready_ = 0;  // those before it were taken
   service::one_sided_routes one_sided_;
   std::uint64_t one_sided_finds_ = 0;
 };

@@ -4,7 +4,6 @@
 #include <orrery/service/ordered_list.hpp>
 
 #include <algorithm>
-#include <atomic>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -261,35 +260,6 @@ TEST(ordered_list, finds_the_size_of_its_ranges) {
   });
 }
 
-struct counted {
-  static inline std::atomic<std::int64_t> alive = 0;
-  counted() { ++alive; }
-  explicit counted(int n) : x(n) { ++alive; }
-  counted(const counted& o) : x(o.x) { ++alive; }
-  counted& operator=(const counted&) = default;
-  ~counted() { --alive; }
-  template <class A>
-  void serialize(A& a) {
-    a & x;
-  }
-  int x = 0;
-};
-TEST(sessions, keep_no_replies_that_were_taken) {
-  in_world(1, [] {
-    auto l = ordered_list<int, counted>::make();
-    auto s = l.open({.window = 256});
-    (void)s.insert(1, counted(1));
-    std::int64_t most = 0;
-    for (int i = 0; i < 300; ++i) s.start_find(1);
-    for (int i = 0; i < 20'000; ++i) {  // there is always a reply
-      s.start_find(1);
-      EXPECT_TRUE(s.receive()->done);
-      most = std::max(most, counted::alive.load());
-    }
-    EXPECT_LT(most, 10'000);
-  });
-}
-
 TEST(ordered_list, keeps_nothing_for_streams_that_have_ended) {
   in_simulation("machines=2", [] {
     auto l = list::make({.splits = {10}});
@@ -433,6 +403,89 @@ TEST(sessions, say_so_when_replies_are_never_taken) {
     }
     EXPECT_LT(made, 20);
     EXPECT_EQ(s.find(1), std::nullopt) << "what takes no room goes on";
+    l.end();
+  });
+}
+
+// Says how many of them there are.
+struct counted {
+  counted() { ++there; }
+  explicit counted(int n) : x(n) { ++there; }
+  counted(const counted& o) : x(o.x) { ++there; }
+  counted(counted&& o) noexcept : x(o.x) { ++there; }
+  counted& operator=(const counted&) = default;
+  counted& operator=(counted&&) noexcept = default;
+  ~counted() { --there; }
+  template <class A>
+  void serialize(A& a) {
+    a & x;
+  }
+  int x = 0;
+  static int there;
+};
+int counted::there = 0;
+
+TEST(sessions, keep_no_replies_that_were_taken) {
+  for (const auto replies : {orrery::reply_order::any, orrery::reply_order::as_requested})
+    in_world(1, [=] {
+      auto l = ordered_list<int, counted>::make();
+      {
+        auto s = l.open({.window = 256, .replies = replies});
+        EXPECT_TRUE(s.insert(1, counted(7)));
+        for (int i = 0; i < 300; ++i) s.start_find(1);
+        for (int i = 0; i < 50'000; ++i) {  // it always holds some reply
+          s.start_find(1);
+          const auto r = s.receive();
+          ASSERT_TRUE(r && r->value && r->value->x == 7);
+        }
+        EXPECT_LT(counted::there, 5000);
+        int left = 0;
+        for (; const auto r = s.receive(); ++left) EXPECT_EQ(r->request, 50'001U + static_cast<unsigned>(left));
+        EXPECT_EQ(left, 300);
+      }
+      l.end();
+    });
+}
+
+// Says how many of them are not empty.
+struct heavy {
+  heavy() = default;
+  explicit heavy(int n) : x(n) { there += holds(); }
+  heavy(const heavy& o) : x(o.x) { there += holds(); }
+  heavy(heavy&& o) noexcept : x(std::exchange(o.x, 0)) {}
+  heavy& operator=(heavy o) noexcept {
+    std::swap(x, o.x);
+    return *this;
+  }
+  ~heavy() { there -= holds(); }
+  bool operator==(const heavy& o) const { return x == o.x; }
+  [[nodiscard]] int holds() const { return x != 0 ? 1 : 0; }
+  template <class A>
+  void serialize(A& a) {
+    there -= holds();
+    a & x;
+    there += holds();
+  }
+  int x = 0;
+  static int there;
+};
+int heavy::there = 0;
+
+TEST(ordered_list, keeps_no_values_that_it_has_refused) {
+  in_world(1, [] {
+    auto l = ordered_list<int, heavy>::make();
+    {
+      auto s = l.open({.window = 64});
+      EXPECT_TRUE(s.insert(1, heavy(1)));
+      for (int i = 0; i < 60; ++i) {
+        s.start_insert(1, heavy(2));
+        s.start_update(5, heavy(3));
+        s.start_compare_and_update(1, heavy(4), heavy(5));
+      }
+      while (const auto r = s.receive()) EXPECT_FALSE(r->done);
+      EXPECT_EQ(heavy::there, 1);
+      EXPECT_EQ(s.find(1)->x, 1);
+    }
     l.end();
   });
 }

@@ -18,14 +18,14 @@ namespace orrery::service {
 /// session needs beside its requests and its routes.
 ///
 /// A service derives its session from it, and gives route_of(), read(), and the functions that
-/// clients call: these pack a request with make(), and wait for its reply with run(). `Reply` has
-/// `request`, `error` and check().
+/// clients call: these pack a request with make(), and wait for its reply with run(), or call
+/// check_unfetched() before and return its number. `Reply` has `request`, `error` and check().
 ///
 /// The destructor of the derived class calls end(), so that requests whose replies nobody takes are
 /// executed.
 ///
-/// Used by one process only. make() and run() throw usage_error, stopped, what the packing throws,
-/// and run() what the reply's error is.
+/// Used by one process only. make() and run() throw stopped, what the packing throws, and run()
+/// what the reply's error is; check_unfetched() throws usage_error.
 template <class Reply>
 class reply_session : protected session_core {
  public:
@@ -58,13 +58,16 @@ class reply_session : protected session_core {
   }
 
  protected:
-  /// A request: `pack(packer&)` appends it. Parks while the window is full. Returns its number.
-  template <class Pack>
-  number make(route_number to, Pack pack) {
+  /// Before the request of a function that returns its number: its reply may stay in the session.
+  void check_unfetched() const {
     if (ready_.size() >= options().unfetched) [[unlikely]]
       throw usage_error(
           errc::bad_argument,
           "a session holds as many replies as session_options::unfetched allows: take them with receive()");
+  }
+  /// A request: `pack(packer&)` appends it. Parks while the window is full. Returns its number.
+  template <class Pack>
+  number make(route_number to, Pack pack) {
     wait_for_room();
     try {
       pack(begin(to, next_));

@@ -222,8 +222,13 @@ void session_core::send_gathered(ranges which) {
   if (which == ranges::all) gathered_ = 0;
 }
 
+// Requests whose keys cannot be compared fail when they are the first ones.
 void session_core::send_next_in_sequence() {
-  if (!flights_.empty() || pending_.empty()) return;
+  while (flights_.empty() && !pending_.empty() && !send_first_run()) {
+  }
+}
+
+bool session_core::send_first_run() {
   unpacker u(pending_.requests.all());
   unpacker next = u;
   route_number r = 0;
@@ -250,10 +255,10 @@ void session_core::send_next_in_sequence() {
   pending_.numbers.erase(pending_.numbers.begin(), pending_.numbers.begin() + static_cast<std::ptrdiff_t>(count));
   if (why == nullptr) {
     send(r, batch, batch_rule::until_refused);
-  } else {
-    give_up(batch.numbers.front(), why);
-    send_next_in_sequence();
+    return true;
   }
+  give_up(batch.numbers.front(), why);
+  return false;
 }
 
 bool session_core::await_answers() {

@@ -253,6 +253,8 @@ class session_core {
   void send(route_number r, lane& l, batch_rule rule);
   void take_window(std::uint32_t requests);
   void send_next_in_sequence();
+  // False if the first request has failed instead.
+  [[nodiscard]] bool send_first_run();
   void land_all();
   void land(flight& f);
   void fail(flight& f, std::exception_ptr why);

@@ -3,6 +3,7 @@
 
 #include <orrery/service/detail/leaf_memory.hpp>
 #include <orrery/service/detail/pinned_items.hpp>
+#include <orrery/service/detail/whole_changes.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -152,6 +153,11 @@ class sorted_leaves {
     const std::size_t at = place_in(i, key, hint);
     const std::size_t n = sizes_[i];
     if (at == n || key < leaves_[i]->keys[at]) return false;
+    if (n == 1 && leaves_.size() > 1) [[unlikely]] {
+      drop(i);
+      --size_;
+      return true;
+    }
     Key no_key{};  // what the last one held elsewhere is free
     Value no_value{};
     const bool joins = n - 1 < leaf_items / 4 && leaves_.size() > 1;
@@ -254,10 +260,6 @@ class sorted_leaves {
     leaf_ptr<leaf> before_;
     bool kept_ = false;
   };
-  template <class T>
-  static void make_room(T& v) {
-    if (v.size() == v.capacity()) v.reserve(2 * v.size() + 1);
-  }
 
   std::size_t place_in(std::size_t i, const Key& key, std::size_t hint) const {
     const Key* const keys = leaves_[i]->keys.data();
@@ -267,18 +269,18 @@ class sorted_leaves {
   }
   void divide(std::size_t i, std::size_t from) {
     leaf_ptr<leaf> upper(new leaf);
-    make_room(least_);
-    make_room(leaves_);
-    make_room(sizes_);
+    make_room_in(least_);
+    make_room_in(leaves_);
+    make_room_in(sizes_);
     undo back(leaves_[i]);
     leaf& l = *leaves_[i];
     Key least = l.keys[from];
     const std::size_t n = sizes_[i];
     std::move(l.keys.begin() + from, l.keys.begin() + n, upper->keys.begin());
     std::move(l.values.begin() + from, l.values.begin() + n, upper->values.begin());
-    const auto behind = static_cast<std::ptrdiff_t>(i) + 1;
-    least_.insert(least_.begin() + behind, std::move(least));
+    insert_whole(least_, i + 1, std::move(least));
     back.keep();
+    const auto behind = static_cast<std::ptrdiff_t>(i) + 1;
     leaves_.insert(leaves_.begin() + behind, std::move(upper));
     sizes_.insert(sizes_.begin() + behind, static_cast<std::uint8_t>(n - from));
     sizes_[i] = static_cast<std::uint8_t>(from);
@@ -288,20 +290,24 @@ class sorted_leaves {
   void join(std::size_t i) {
     const std::size_t n = sizes_[i];
     const std::size_t more = sizes_[i + 1];
-    if (n != 0 && more != 0 && n + more > leaf_items * 3 / 4) return;
+    if (n + more > leaf_items * 3 / 4) return;
     undo back(leaves_[i]);
     undo back_above(leaves_[i + 1]);
     leaf& l = *leaves_[i];
     leaf& upper = *leaves_[i + 1];
     std::move(upper.keys.begin(), upper.keys.begin() + more, l.keys.begin() + n);
     std::move(upper.values.begin(), upper.values.begin() + more, l.values.begin() + n);
+    drop(i + 1);
     back.keep();
     back_above.keep();
     sizes_[i] = static_cast<std::uint8_t>(n + more);
-    const auto behind = static_cast<std::ptrdiff_t>(i) + 1;
-    leaves_.erase(leaves_.begin() + behind);
-    sizes_.erase(sizes_.begin() + behind);
-    least_.erase(least_.begin() + behind);
+  }
+  // The leaf before it has its keys then; or, of the first one, the leaf behind it.
+  void drop(std::size_t i) {
+    erase_whole(least_, i);
+    const auto at = static_cast<std::ptrdiff_t>(i);
+    leaves_.erase(leaves_.begin() + at);
+    sizes_.erase(sizes_.begin() + at);
     ++version_;
   }
 

@@ -11,11 +11,13 @@
 #include <cstddef>
 #include <functional>
 #include <new>
+#include <optional>
 #include <stdexcept>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 namespace throwing_tests {
@@ -67,6 +69,7 @@ struct costly {
     x = o.x;
     return *this;
   }
+  bool operator<(const costly& o) const { return x < o.x; }
   static void spend() {
     if (left != 0 && --left == 0) throw std::bad_alloc();
   }
@@ -170,6 +173,33 @@ TEST(throwing_keys, requests_that_walk_fail_by_a_comparison) {
     });
 }
 
+// Small mailboxes: a batch waits in a send, with others behind it, when a comparison of it throws.
+TEST(throwing_keys, requests_that_walk_go_on_behind_batches_that_failed) {
+  for (const consistency order : {consistency::per_key, consistency::sequential})
+    for (std::uint32_t seed = 1; seed <= 20; ++seed) {
+      orrery::scheduler::node_settings settings;
+      settings.pe.mailbox_bytes = 4 << 10;  // a few dozen messages
+      const auto world = orrery::parse_simulation(fmt::format("machines=2,jitter=20us,seed={}", seed));
+      in_simulation(world, settings, [=] {
+        auto l = orrery::walking_list<strict_key, int>::make({.processes = 20, .granularity = 2});
+        {
+          auto s = l.open({.window = 256, .order = order});
+          for (int k = 0; k < 20; ++k) s.insert({k}, k);
+          int made = 0;
+          int replies = 0;
+          for (int round = 0; round < 4; ++round) {
+            for (int i = 0; i < 250; ++i, ++made) s.start_find({i == 110 ? 666 : i});
+            while (s.receive()) ++replies;
+          }
+          EXPECT_EQ(replies, made);
+          for (int k = 0; k < 250; ++k) EXPECT_EQ(s.find({k}), k < 20 ? std::optional(k) : std::nullopt) << seed;
+        }
+        l.end();
+      });
+      if (::testing::Test::HasFailure()) return;
+    }
+}
+
 TEST(throwing_keys, ranges_split_after_a_comparison_that_threw) {
   in_simulation("machines=3,seed=5", [] {
     auto l = ordered_list<strict_key, int>::make({.range_items = 8});
@@ -186,6 +216,36 @@ TEST(throwing_keys, ranges_split_after_a_comparison_that_threw) {
     while (const auto r = s.receive()) good += r->error == nullptr && r->done ? 1 : 0;
     EXPECT_EQ(good, 400);
     EXPECT_EQ(s.size(), 400U);
+  });
+}
+
+// The session knows one range, and compares no key, until the answer to its first request.
+int fail_by_thousands(const ordered_list<strict_key, int>& l) {
+  auto s = l.open({.window = 20'000, .order = consistency::sequential});
+  {
+    auto other = l.open();
+    for (int k = 0; k < 100; ++k) other.insert({k}, k);
+  }
+  s.start_insert({1000}, 1);
+  s.flush();
+  for (int i = 0; i < 5000; ++i) s.start_find({666});
+  int failed = 0;
+  while (const auto r = s.receive()) {
+    if (r->request == 0) {
+      EXPECT_TRUE(r->done);
+    } else {
+      EXPECT_THROW(r->check(), std::out_of_range);
+      ++failed;
+    }
+  }
+  EXPECT_EQ(s.find({1000}), 1);
+  return failed;
+}
+TEST(throwing_keys, thousands_of_requests_in_sequence_fail_on_a_small_stack) {
+  in_world(1, [] {
+    auto l = ordered_list<strict_key, int>::make({.range_items = 8});
+    EXPECT_EQ(orrery::call<&fail_by_thousands>(orrery::pe(0), l), 5000);
+    l.end();
   });
 }
 
@@ -371,6 +431,32 @@ TEST(throwing_values, an_item_of_a_queue_that_cannot_be_read_costs_no_other) {
   });
 }
 
+TEST(throwing_values, an_item_that_cannot_be_read_is_named_until_the_queue_is_told_of_it) {
+  in_world(1, [] {
+    auto q = jobs::make();
+    auto s = q.open({.window = 2, .unfetched = 5});
+    s.put(0, {9});
+    unreadable_number = 9;
+    EXPECT_THROW((void)s.take(), std::domain_error);
+    unreadable_number = 666;
+    int made = 0;
+    try {
+      for (; made < 100; ++made) s.start_put(0, {made});
+    } catch (const orrery::usage_error&) {
+    }
+    EXPECT_LT(made, 20);
+    ASSERT_EQ(s.unreadable().size(), 1U);
+    const auto item = s.unreadable()[0];
+    EXPECT_THROW((void)s.start_done(item), orrery::usage_error);
+    EXPECT_THROW((void)s.start_give_back(item, 0), orrery::usage_error);
+    EXPECT_EQ(s.unreadable().size(), 1U) << "the queue has not heard of it";
+    EXPECT_TRUE(s.put(1, {1}));
+    EXPECT_TRUE(s.done(item)) << "what takes no room goes on";
+    EXPECT_TRUE(s.unreadable().empty());
+    EXPECT_EQ(q.counts().done, 1U);
+  });
+}
+
 TEST(throwing_values, a_copy_that_fails_leaves_all_other_items) {
   in_world(1, [] {
     for (int at = 1; at < 400; ++at) {
@@ -401,6 +487,90 @@ TEST(throwing_values, a_copy_that_fails_leaves_all_other_items) {
         }
     }
   });
+}
+
+using costly_leaves = orrery::service::sorted_leaves<costly, costly>;
+
+void change(costly_leaves& of, int k, bool insert) {
+  const costly key(k);
+  const std::size_t leaf = of.find_leaf(key);
+  if (insert) {
+    (void)of.insert_in(leaf, costly(k), costly(k));
+  } else {
+    (void)of.erase_in(leaf, key);
+  }
+}
+std::vector<int> keys_in(const costly_leaves& of) {
+  std::vector<int> keys;
+  for (auto p = of.begin(); !of.is_end(p); p = of.next(p)) {
+    keys.push_back(of.key(p).x);
+    EXPECT_EQ(of.value(p).x, keys.back());
+    EXPECT_NE(of.find_in(of.find_leaf(of.key(p)), of.key(p)), nullptr) << keys.back();
+  }
+  EXPECT_EQ(of.size(), keys.size());
+  return keys;
+}
+// Inserts or erases the key, and lets the first copy fail, the second one, and so on: all other
+// items are there then. Returns how many there are.
+int fail_at_each_copy(const costly_leaves& before, int k, bool insert) {
+  auto others = keys_in(before);
+  std::erase(others, k);
+  for (int at = 1;; ++at) {
+    costly_leaves items = before;
+    costly::left = at;
+    bool failed = false;
+    try {
+      change(items, k, insert);
+    } catch (const std::bad_alloc&) {
+      failed = true;
+    }
+    costly::left = 0;
+    auto left = keys_in(items);
+    const bool there = std::erase(left, k) != 0;
+    EXPECT_EQ(left, others) << at;
+    if (!failed) {
+      EXPECT_EQ(there, insert);
+    }
+    change(items, k, true);
+    EXPECT_EQ(keys_in(items).size(), others.size() + 1) << at;
+    if (!failed || ::testing::Test::HasFailure()) return at;
+  }
+}
+// Ascending keys leave room for one.
+constexpr int full = static_cast<int>(costly_leaves::leaf_items) - 1;
+
+TEST(throwing_keys, a_leaf_is_divided_as_a_whole_or_not_at_all) {
+  costly_leaves items;
+  for (int i = 0; i < 6 * full; ++i) items.append(costly(10 * i), costly(10 * i));
+  for (const int leaf : {0, 2, 4}) {
+    costly_leaves full_one = items;
+    change(full_one, 10 * full * leaf + 5, true);
+    EXPECT_GT(fail_at_each_copy(full_one, 10 * full * leaf + 7, true), full);
+  }
+}
+TEST(throwing_keys, the_last_item_of_a_leaf_goes_as_a_whole_or_not_at_all) {
+  costly_leaves items;
+  for (int i = 0; i < 4 * full; ++i) items.append(costly(i), costly(i));
+  for (int leaf = 0; leaf < 4; ++leaf) {
+    costly_leaves one_left = items;
+    for (int i = 1; i < full; ++i) change(one_left, full * leaf + i, false);
+    EXPECT_GT(fail_at_each_copy(one_left, full * leaf, false), 1);
+  }
+}
+TEST(throwing_keys, leaves_are_joined_as_a_whole_or_not_at_all) {
+  costly_leaves items;
+  for (int i = 0; i < 4 * full; ++i) items.append(costly(i), costly(i));
+  for (int k = 3 * full + 20; k < 4 * full; ++k) change(items, k, false);
+  const auto version = items.version();
+  for (int k = 2 * full; k < 3 * full; ++k) {
+    // fewer are left than the quarter with which leaves are joined
+    if (k > 3 * full - 20) {
+      EXPECT_GT(fail_at_each_copy(items, k, false), 1);
+    }
+    change(items, k, false);
+  }
+  EXPECT_NE(items.version(), version);
+  EXPECT_EQ(keys_in(items).size(), static_cast<std::size_t>(2 * full + 20));
 }
 
 }  // namespace throwing_tests

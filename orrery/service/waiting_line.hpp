@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <deque>
+#include <exception>
 #include <utility>
 
 namespace orrery::service {
@@ -25,24 +26,30 @@ template <class Found>
 class waiting_line {
  public:
   /// Parks until serve() has found something, or cancel() was called: then it returns nothing.
-  /// Throws deadlock_error, stopped.
+  /// Throws what `find` has thrown for it, deadlock_error, stopped.
   Found wait(std::uint32_t client, std::uint32_t most) {
     struct in_line {
       std::deque<place*>& all;
       place self;
       ~in_line() { std::erase(all, &self); }
-    } me{line_, {client, most}};
+    } me{line_, {client, most, {}, {}, {}}};
     line_.push_back(&me.self);
     me.self.end.wait();
+    if (me.self.why != nullptr) std::rethrow_exception(me.self.why);
     return std::move(me.self.found);
   }
-  /// Gives `find(client, most)` to one after the other, while `more()` says so. Does not park.
+  /// Gives `find(client, most)` to one after the other, while `more()` says so. If `find`
+  /// throws, the wait of that client throws it, and the others go on. Does not park.
   template <class More, class Find>
   void serve(More more, Find find) {
     while (!line_.empty() && more()) {
       place& p = *line_.front();
       line_.pop_front();
-      p.found = find(p.client, p.most);
+      try {
+        p.found = find(p.client, p.most);
+      } catch (...) {
+        p.why = std::current_exception();
+      }
       p.end.set();
     }
   }
@@ -61,6 +68,7 @@ class waiting_line {
     std::uint32_t most;
     event end{};
     Found found{};
+    std::exception_ptr why;
   };
 
   std::deque<place*> line_;

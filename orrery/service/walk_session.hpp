@@ -8,7 +8,8 @@
 namespace orrery {
 namespace service {
 
-/// The resources of a session of a walking list: its gate ends when it does, in whatever way.
+/// The resources of a session of a walking list: its gate ends when it does, in whatever way, and
+/// when its streams have ended.
 class own_gate {
  public:
   /// Parks.
@@ -23,7 +24,7 @@ class own_gate {
 
 /// A session of a walking list: that of an ordered list. Its scans, snapshots and streams have all
 /// processes up to the end of the interval stand still while they are collected; a stream keeps a
-/// copy at the gate.
+/// copy at the gate, and may outlive the session.
 ///
 /// The gate at which its requests are answered is on the client's PE, if the list is there. Then it
 /// finds the shortcuts of that PE.

@@ -288,6 +288,39 @@ std::vector<std::uint64_t> used_of_each(orrery::spare_order o) {
   });
   return used;
 }
+TEST(walking_list, is_read_by_streams_that_outlive_their_sessions) {
+  const auto body = [] {
+    auto l = list::make({.processes = 60, .granularity = 4});
+    std::vector<std::pair<int, int>> items;
+    for (int k = 0; k < 100; ++k) items.emplace_back(k, -k);
+    l.fill(items);
+    const auto stream_of_a_short_session = [&] {
+      auto s = l.open();
+      return s.stream({}, {}, 8);
+    };
+    auto stream = stream_of_a_short_session();
+    auto late = stream_of_a_short_session();
+    orrery::sleep_for(std::chrono::milliseconds(1));  // the manager has heard of the end
+    {
+      auto s = l.open();
+      for (int k = 0; k < 100; k += 2) EXPECT_TRUE(s.erase(k));
+    }
+    std::vector<std::pair<int, int>> streamed;
+    for (auto part = stream.next(); !part.empty(); part = stream.next())
+      streamed.insert(streamed.end(), part.begin(), part.end());
+    EXPECT_EQ(streamed, items);
+    EXPECT_EQ(late.next().size(), 8U);
+    l.end();
+    const auto read_on = [&] {
+      while (!late.next().empty()) {
+      }
+    };
+    EXPECT_THROW(read_on(), orrery::process_gone) << "the list has ended";
+  };
+  in_world(2, body);
+  in_simulation("machines=2,jitter=10us,seed=3", body);
+}
+
 TEST(walking_list, takes_free_processes_from_its_own_pe_first) {
   EXPECT_EQ(used_of_each(orrery::spare_order::local_first), (std::vector<std::uint64_t>{12, 0, 0}));
 }

@@ -69,6 +69,40 @@ TEST(walking_loss, of_a_node_fails_all_requests_with_node_lost) {
   }
 }
 
+int end_at_the_first_error(const list& l, int seed) {
+  auto s = l.open({.window = 64, .order = levels[seed % 5]});
+  for (int i = 0;; ++i) {
+    orrery::testing::start_one_of_many(s, i + seed);
+    while (const auto r = s.try_receive())
+      if (r->error != nullptr) {
+        EXPECT_THROW(r->check(), orrery::node_lost);
+        return 1;
+      }
+    if (i % 8 == 0) orrery::sleep_for(std::chrono::microseconds(1));
+  }
+}
+
+// While a manager waits for room in the mailbox of one gate, others end.
+TEST(walking_loss, of_a_node_is_told_to_all_gates_while_sessions_end) {
+  const orrery::testing::leaks_expected of_the_lost_node;
+  for (std::uint32_t seed = 1; seed <= 20; ++seed) {
+    orrery::scheduler::node_settings settings;
+    settings.pe.mailbox_bytes = 4 << 10;  // a few dozen messages
+    const auto world = orrery::parse_simulation(
+        fmt::format("machines=3,lose={}@{}us,detect=50us,jitter=10us,seed={}", 1 + seed % 2, 2000 + 37 * seed, seed));
+    orrery::testing::in_simulation(world, settings, [&] {
+      auto l = list::make({.processes = 20, .granularity = 2, .spares = orrery::spare_order::ring});
+      std::vector<orrery::future<int>> ends;
+      for (int i = 0; i < 16; ++i) ends.push_back(orrery::start_call<&end_at_the_first_error>(orrery::pe(0), l, i));
+      int ended = 0;
+      for (auto& e : ends) ended += e.get();
+      EXPECT_EQ(ended, 16);
+      l.end();
+    });
+    if (HasFailure()) break;
+  }
+}
+
 // Requests that nobody has answered when another process ends the list.
 TEST(walking_loss, of_the_whole_list_fails_what_it_has_not_taken_with_process_gone) {
   for (const consistency order : levels)

@@ -50,7 +50,8 @@ struct work_reply : service_reply {
 ///
 /// If an item cannot be read, as its unpacking throws, the items before it are returned first. Then
 /// one call that takes throws what the item threw, and the session goes on behind it. The item
-/// stays in its hands: unreadable() names it, for done() or give_back().
+/// stays in its hands: unreadable() names it, for done() or give_back(). Likewise items that do not
+/// arrive, as one that is larger than the memory for messages (`--orrery-memory`).
 ///
 /// Made by work_queue::open; used by one process only, and ends before this one; its end parks. All
 /// functions throw process_gone when the queue has ended, node_lost, usage_error, stopped.
@@ -69,35 +70,32 @@ class work_session : public service::reply_session<work_reply> {
   /// Puts an item in; returns its id, none if the queue is closed. Among items of one priority the
   /// oldest is next; the greatest priority is first.
   std::optional<std::uint64_t> put(std::int32_t priority, const Item& item) {
-    const work_reply r = run(start_put(priority, item));
+    const work_reply r = run(send_put(priority, item));
     return r.done ? std::optional(r.id) : std::nullopt;
   }
   /// The item is done, and leaves the queue. False, and nothing changes, if this session does not
   /// have it: it has said so before, the queue has taken the item back meanwhile, or another
   /// session took it.
-  bool done(const work<Item>& w) { return run(start_done(w)).done; }
+  bool done(const work<Item>& w) { return run(send_done(w)).done; }
   /// The item waits again, with another priority if one is given. False as of done().
   bool give_back(const work<Item>& w) { return give_back(w, w.priority); }
   /// The same with another priority.
-  bool give_back(const work<Item>& w, std::int32_t priority) { return run(start_give_back(w, priority)).done; }
+  bool give_back(const work<Item>& w, std::int32_t priority) { return run(send_give_back(w, priority)).done; }
 
   /// As put; returns the number of the request.
   std::uint64_t start_put(std::int32_t priority, const Item& item) {
-    request r{kind::put, 0, 0, priority, 0, {}};
-    service::pack(r.item, item);
-    return send(r);
+    check_unfetched();
+    return send_put(priority, item);
   }
   /// As done; returns the number of the request.
   std::uint64_t start_done(const work<Item>& w) {
-    const request r{kind::done, number_, w.times, 0, w.id, {}};
-    forget(w);
-    return send(r);
+    check_unfetched();
+    return send_done(w);
   }
   /// As give_back; returns the number of the request.
   std::uint64_t start_give_back(const work<Item>& w, std::int32_t priority) {
-    const request r{kind::give_back, number_, w.times, priority, w.id, {}};
-    forget(w);
-    return send(r);
+    check_unfetched();
+    return send_give_back(w, priority);
   }
 
   /// The next item. Parks until there is one; none if the queue is closed, and all its items are
@@ -108,19 +106,16 @@ class work_session : public service::reply_session<work_reply> {
   /// As take(), but parks at most for `limit`, and for as long as the queue takes to answer.
   [[nodiscard]] std::optional<work<Item>> take_for(time_limit limit) {
     if (!taken_.empty()) return one(read_taken(1));
-    flush();
-    keep(service::or_say_lost(items_are_lost, [&] {
-      auto taken = start(queue_)->take(number_, 1, true);
+    fetch(1, true, [&](const auto& taken) {
       if (!taken.wait_for(limit)) queue_->cancel(number_);
-      return taken.get();
-    }));
+    });
     return one(read_taken(1));
   }
   /// At most so many of the next items, of 256 KiB together, and at least one; parks as take().
   /// Workers that take many at a time wait less.
   [[nodiscard]] std::vector<work<Item>> take_some(std::uint32_t most) { return take(most == 0 ? 1 : most, true); }
-  /// The items in its hands that could not be read, without their content. They leave this list,
-  /// and its hands, with done() or give_back().
+  /// The items in its hands that could not be read, or have not arrived, without their content.
+  /// They leave this list, and its hands, with done() or give_back().
   [[nodiscard]] std::vector<work<Item>> unreadable() const { return unreadable_; }
 
  protected:
@@ -136,15 +131,49 @@ class work_session : public service::reply_session<work_reply> {
   std::uint64_t send(const request& r) {
     return make(0, [&](service::packer& to) { service::pack(to, r); });
   }
+  std::uint64_t send_put(std::int32_t priority, const Item& item) {
+    request r{kind::put, 0, 0, priority, 0, {}};
+    service::pack(r.item, item);
+    return send(r);
+  }
+  std::uint64_t send_done(const work<Item>& w) {
+    const std::uint64_t n = send({kind::done, number_, w.times, 0, w.id, {}});
+    forget(w);
+    return n;
+  }
+  std::uint64_t send_give_back(const work<Item>& w, std::int32_t priority) {
+    const std::uint64_t n = send({kind::give_back, number_, w.times, priority, w.id, {}});
+    forget(w);
+    return n;
+  }
   std::vector<work<Item>> take(std::uint32_t most, bool waits) {
-    if (taken_.empty()) {
-      flush();
-      keep(service::or_say_lost(items_are_lost, [&] { return queue_->take(number_, most, waits); }));
-    }
+    if (taken_.empty()) fetch(most, waits, [](const auto&) {});
     return read_taken(most);
   }
-  void keep(std::vector<service::handed_item> taken) {
-    taken_.assign(std::move_iterator(taken.begin()), std::move_iterator(taken.end()));
+  // Gets items from the queue; `watch` is called until they are there. Those that do not arrive are
+  // in the hands of this session nevertheless.
+  template <class Wait>
+  void fetch(std::uint32_t most, bool waits, Wait watch) {
+    flush();
+    service::or_say_lost(items_are_lost, [&] {
+      auto taken = start(queue_)->take(number_, ++turn_, most, waits);
+      try {
+        watch(taken);
+        std::vector<service::handed_item> all = taken.get();
+        taken_.assign(std::move_iterator(all.begin()), std::move_iterator(all.end()));
+      } catch (const process_gone&) {
+        throw;
+      } catch (const node_lost&) {
+        throw;
+      } catch (const stopped&) {
+        throw;
+      } catch (...) {
+        taken_.clear();
+        for (const service::handed_item& i : queue_->handed_out(number_, turn_))
+          unreadable_.push_back({i.id, i.times, i.priority, {}});
+        throw;
+      }
+    });
   }
   // Items to before one that cannot be read; if that is the first one, throws what it throws.
   std::vector<work<Item>> read_taken(std::uint32_t most) {
@@ -185,6 +214,7 @@ class work_session : public service::reply_session<work_reply> {
   service::own_presence present_;
   remote<service::work_process> queue_;
   std::uint32_t number_ = 0;  // of this worker
+  std::uint64_t turn_ = 0;  // of its last call of take
   std::deque<service::handed_item> taken_;  // behind an item that could not be read
   std::vector<work<Item>> unreadable_;
 };

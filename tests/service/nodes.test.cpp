@@ -327,6 +327,35 @@ void large_items_travel_in_little_memory() {
   check(q.counts() == orrery::service::work_counts{0, 0, 20, 0}, "none had to come back");
   q.end();
 }
+// Does what arrives, and what it hears of.
+int work_around_errors(const jobs& q) {
+  auto s = q.open();
+  int errors = 0;
+  for (bool more = true; more;) {
+    try {
+      const auto w = s.take();
+      more = w.has_value();
+      if (w) check(w->item.size() < 10 && s.done(*w), "a small item arrives");
+    } catch (const orrery::world_error&) {
+      ++errors;
+      check(s.unreadable().size() == 1, "the item that cannot be sent is named");
+      for (const auto& w : s.unreadable()) check(w.id == 1 && w.times == 1 && s.done(w), "it is done");
+    }
+  }
+  check(s.unreadable().empty(), "no other item is named");
+  return errors;
+}
+void an_item_that_cannot_be_sent_is_named() {
+  auto q = jobs::make();
+  auto s = q.open();
+  s.put(0, "first");
+  s.put(0, std::string(4'000'000, 'x'));
+  s.put(0, "last");
+  q.close();
+  check(orrery::call<&work_around_errors>(orrery::node(1), q) == 1, "one call has failed");
+  check(q.counts() == orrery::service::work_counts{0, 0, 3, 0}, "all items are done");
+  q.end();
+}
 // A join whose items are more than a message may have.
 void large_items_are_not_joined() {
   auto l = list::make({.pes = {0, 1}, .splits = {100, 200}, .balancing = false});
@@ -379,6 +408,7 @@ const orrery::testing::scenarios all = {{"all_pes_use_one_list", all_pes_use_one
                                         {"a_lost_node_loses_its_ranges", a_lost_node_loses_its_ranges},
                                         {"items_of_a_killed_worker_come_back", items_of_a_killed_worker_come_back},
                                         {"large_items_travel_in_little_memory", large_items_travel_in_little_memory},
+                                        {"an_item_that_cannot_be_sent_is_named", an_item_that_cannot_be_sent_is_named},
                                         {"large_items_are_not_joined", large_items_are_not_joined},
                                         {"finds_read_the_memory_of_other_nodes", finds_read_the_memory_of_other_nodes},
                                         {"finds_in_memory_hear_of_a_loss", finds_in_memory_hear_of_a_loss},
@@ -499,6 +529,11 @@ TEST(services, hand_out_large_items_in_little_memory) {
   EXPECT_EQ(outcome_of({"--scenario=large_items_travel_in_little_memory", "--orrery-nodes=2", "--orrery-pes=1",
                         "--orrery-memory=1M"}),
             "good");
+}
+TEST(services, name_an_item_that_is_larger_than_the_memory_for_messages) {
+  const std::string said = outcome_of(
+      {"--scenario=an_item_that_cannot_be_sent_is_named", "--orrery-nodes=2", "--orrery-pes=1", "--orrery-memory=1M"});
+  EXPECT_TRUE(said.ends_with("good")) << said;
 }
 TEST(services, keep_items_that_are_too_large_to_be_joined) {
   EXPECT_EQ(

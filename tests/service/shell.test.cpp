@@ -126,6 +126,10 @@ TEST_F(shell_of_lists, takes_files_as_other_programs_write_them) {
   EXPECT_EQ(load("/texts", "large," + large + "\nempty,\n\"\",\"\"\n"), "3 inserted, 0 updated\n0");
   EXPECT_EQ(list("/texts find large"), large + "\n0");
   EXPECT_EQ(list("/texts find empty"), "\n0");
+  EXPECT_EQ(list("/texts erase large"), "0");
+  const std::string returns = "returns,\"ends with a carriage return\r\"\n";
+  EXPECT_EQ(load("/texts", returns), "1 inserted, 0 updated\n0");
+  EXPECT_TRUE(list("/texts range").contains(returns)) << "what range writes, load reads";
   end(server);
 }
 

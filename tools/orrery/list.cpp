@@ -77,7 +77,7 @@ const char* wrong_quotes(const std::string& line) {
 }
 
 // A line of a CSV file: a key and a value. Texts with commas, quotes or line ends are in quotes, in which a backslash stands before a
-// quote or a backslash, and \n is a line end.
+// quote or a backslash, and \n is a line end. A carriage return is one of them: at the end of a line it is no part of a text.
 std::vector<std::string> fields_of(const std::string& line) {
   if (const char* const why = wrong_quotes(line); why != nullptr) throw usage_error(errc::bad_argument, why);
   const boost::tokenizer<boost::escaped_list_separator<char>> fields(line);
@@ -86,7 +86,7 @@ std::vector<std::string> fields_of(const std::string& line) {
 template <class T>
 std::string field(const T& x) {
   std::string text = fmt::format("{}", x);
-  if (text.find_first_of(",\"\\\n") == std::string::npos) return text;
+  if (text.find_first_of(",\"\\\n\r") == std::string::npos) return text;
   std::string quoted = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') quoted += '\\';

@@ -4,6 +4,7 @@
 #include <orrery/process/call.hpp>
 #include <orrery/service/detail/key_ownership.hpp>
 #include <orrery/service/detail/list_messages.hpp>
+#include <orrery/service/detail/whole_changes.hpp>
 #include <orrery/service/root.hpp>
 #include <orrery/service/session_core.hpp>
 #include <orrery/service/sorted_leaves.hpp>
@@ -180,7 +181,9 @@ class list_router : protected session_core {
     const std::size_t place = count_not_greater(least_.data() + 1, least_.size() - 1, k);
     if (place != 0 && !(least_[place] < k)) return place;
     const auto behind = static_cast<std::ptrdiff_t>(place) + 1;
-    least_.insert(least_.begin() + behind, k);
+    make_room_in(at_);
+    make_room_in(versions_);
+    insert_whole(least_, place + 1, Key(k));
     at_.insert(at_.begin() + behind, at_[place]);
     versions_.insert(versions_.begin() + behind, versions_[place]);
     return place + 1;
@@ -196,15 +199,15 @@ class list_router : protected session_core {
       at_[i] = fresh;
       versions_[i] = keys.version;
     }
-    for (std::size_t i = std::min(end, least_.size() - 1); i != 0 && i + 1 > begin; --i) join_with_previous(i);
     know(fresh, keys.version);
     for (const route_number r : old) divide(r, fresh);
+    for (std::size_t i = std::min(end, least_.size() - 1); i != 0 && i + 1 > begin; --i) join_with_previous(i);
   }
   void join_with_previous(std::size_t i) {
     if (at_[i] != at_[i - 1]) return;
-    versions_[i - 1] = std::min(versions_[i - 1], versions_[i]);
     const auto at = static_cast<std::ptrdiff_t>(i);
-    least_.erase(least_.begin() + at);
+    erase_whole(least_, i);
+    versions_[i - 1] = std::min(versions_[i - 1], versions_[i]);
     at_.erase(at_.begin() + at);
     versions_.erase(versions_.begin() + at);
   }

@@ -4,12 +4,28 @@
 #include <orrery/service/detail/list_messages.hpp>
 #include <orrery/service/sorted_leaves.hpp>
 
+#include <type_traits>
 #include <utility>
 
 namespace orrery::service {
 
 /// Whether it concerns one key only.
 [[nodiscard]] constexpr bool is_point(list_operation o) noexcept { return o < list_operation::after; }
+
+/// Frees the memory that the parts of a refused request hold elsewhere: ranges keep their requests
+/// until others come in their place.
+template <class... Part>
+void let_go(Part&... of) noexcept {
+  const auto one = []<class T>(T& x) {
+    if constexpr (!std::is_trivially_destructible_v<T> && std::is_nothrow_default_constructible_v<T> &&
+                  std::is_nothrow_swappable_v<T>) {
+      T nothing{};
+      using std::swap;
+      swap(x, nothing);
+    }
+  };
+  (one(of), ...);
+}
 
 /// Where values have no `==` the session does not compile such a request.
 template <class Key, class Value>
@@ -39,7 +55,12 @@ void execute_at(sorted_leaves<Key, Value>& items, list_request<Key, Value>& r, p
       }
       return;
     case list_operation::insert:
-      pack(answer, yes_if(items.insert_in(r.leaf, std::move(r.key), std::move(r.value), r.hint)));
+      if (items.insert_in(r.leaf, std::move(r.key), std::move(r.value), r.hint)) {
+        pack(answer, list_answer::yes);
+      } else {
+        pack(answer, list_answer::no);
+        let_go(r.value);
+      }
       return;
     case list_operation::erase:
       pack(answer, yes_if(items.erase_in(r.leaf, r.key, r.hint)));
@@ -50,6 +71,7 @@ void execute_at(sorted_leaves<Key, Value>& items, list_request<Key, Value>& r, p
         pack(answer, list_answer::yes);
       } else {
         pack(answer, list_answer::no);
+        let_go(r.value);
       }
       return;
     case list_operation::insert_or_update:
@@ -61,7 +83,12 @@ void execute_at(sorted_leaves<Key, Value>& items, list_request<Key, Value>& r, p
       }
       return;
     case list_operation::compare_and_update:
-      pack(answer, yes_if(compare_and_update_at(items, r)));
+      if (compare_and_update_at(items, r)) {
+        pack(answer, list_answer::yes);
+      } else {
+        pack(answer, list_answer::no);
+        let_go(r.value, r.expected);
+      }
       return;
     default:
       return;  // not a point operation

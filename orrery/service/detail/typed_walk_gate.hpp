@@ -38,7 +38,10 @@ class typed_walk_gate final : public walk_gate, walk_sender<Key> {
 
   void stale(std::uint64_t first, std::uint32_t count, std::span<const std::byte> requests) override {
     site_.stale += count;
-    for (std::uint32_t i = 0; i < count; ++i) rule_->went_to_head(first + i);
+    if (first >= rule_from_)
+      or_begin_again([&] {
+        for (std::uint32_t i = 0; i < count; ++i) rule_->went_to_head(first + i);
+      });
     enter(head_, first, count, requests, false);
   }
 
@@ -63,7 +66,11 @@ class typed_walk_gate final : public walk_gate, walk_sender<Key> {
   bytes pin(remote<presence> stream, std::span<const std::byte> interval) override {
     walk_part all = collect(~std::uint64_t{0}, interval);
     kept_.keep(stream.address(), std::move(all.items));
-    when_gone(stream, [me = remote<range_process>(this_process<range_process>()), stream] { me->unpin(stream); });
+    when_gone(stream, [me = remote<walk_gate>(this_process<walk_gate>()), manager = site_.manager, stream] {
+      me->unpin(stream);
+      manager->end_if_unused(me);
+    });
+    this->begin_stream();
     const auto keys = key_interval<Key>::unpack(interval);
     bytes answer;
     pack(answer, list_answer::yes);
@@ -72,7 +79,10 @@ class typed_walk_gate final : public walk_gate, walk_sender<Key> {
     return answer;
   }
   bytes read_pin(remote<presence> stream, std::uint32_t limit) override { return kept_.read(stream.address(), limit); }
-  void unpin(remote<presence> stream) override { kept_.drop(stream.address()); }
+  void unpin(remote<presence> stream) override {
+    kept_.drop(stream.address());
+    this->end_stream();
+  }
 
  private:
   using request = waiting_request<Key>;
@@ -80,6 +90,7 @@ class typed_walk_gate final : public walk_gate, walk_sender<Key> {
   void accept(std::uint64_t first, std::uint32_t count, std::span<const std::byte> requests) override {
     show_granularity(site_.granularity);
     show_forwards(site_.forwards);
+    seen_ = first + count;
     std::vector<request> all(count);
     unpacker u(requests);
     for (request& w : all) {
@@ -114,16 +125,27 @@ class typed_walk_gate final : public walk_gate, walk_sender<Key> {
     }
   }
   // A comparison of keys that throws leaves a rule that nobody knows the state of: all that is open
-  // fails.
+  // fails, also what was to be added, and another rule begins. None of what has failed reaches that
+  // one, and no more of it is sent.
   template <class F>
   void or_begin_again(F f) {
+    struct use {  // a rule may park, and is used yet when another one has begun
+      typed_walk_gate& of;
+      explicit use(typed_walk_gate& g) : of(g) { ++of.uses_; }
+      use(const use&) = delete;
+      use& operator=(const use&) = delete;
+      ~use() {
+        if (--of.uses_ == 0) of.old_rules_.clear();
+      }
+    } const now(*this);
     try {
       f();
     } catch (const stopped&) {
       throw;
     } catch (...) {
-      // one that parks is used yet
       old_rules_.push_back(std::exchange(rule_, make_walk_rule<Key>(order_, *this)));
+      incoming_.clear();
+      rule_from_ = seen_;
       this->fail_open(std::current_exception());
     }
   }
@@ -159,6 +181,7 @@ class typed_walk_gate final : public walk_gate, walk_sender<Key> {
   }
   void enter(remote<walk_process> to, std::uint64_t first, std::uint32_t count, std::span<const std::byte> requests,
              bool jumps) {
+    if (first < rule_from_) return;  // it has failed
     post(to)->enter(walk_request{remote<walk_gate>(this_process<walk_gate>()), first, 0, jumps}, count, requests);
   }
 
@@ -167,6 +190,9 @@ class typed_walk_gate final : public walk_gate, walk_sender<Key> {
   consistency order_;
   wire::unique_ptr<walk_rule<Key>> rule_;
   std::vector<wire::unique_ptr<walk_rule<Key>>> old_rules_;
+  std::size_t uses_ = 0;  // of rules, by methods
+  std::uint64_t seen_ = 0;  // the number of the next request
+  std::uint64_t rule_from_ = 0;  // the first request that the rule may get; those before it are old
   std::deque<std::vector<request>> incoming_;
   bool adding_ = false;
   kept_snapshots<Key, Value> kept_;

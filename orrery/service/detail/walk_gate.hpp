@@ -24,7 +24,8 @@ namespace orrery::service {
 /// It is reentrant, so it takes answers and further batches meanwhile: no client can hold the list
 /// up.
 ///
-/// Made by the manager of a PE for a session; ends with the session, or with its node.
+/// Made by the manager of a PE for a session; ends when the session and its streams have ended, or
+/// with its node.
 class walk_gate : public range_process {
  public:
   static constexpr bool orrery_reentrant = true;
@@ -42,6 +43,11 @@ class walk_gate : public range_process {
   /// Once. Parks.
   void finish_requests();
 
+  /// Its session has ended.
+  void end_session() noexcept { session_ended_ = true; }
+  /// Whether its session has ended, and all streams of that.
+  [[nodiscard]] bool is_unused() const noexcept { return session_ended_ && streams_ == 0; }
+
   range_report report() final { return report_; }
 
  protected:
@@ -52,6 +58,10 @@ class walk_gate : public range_process {
   /// The manager of this PE is to know.
   virtual void tell_of_loss(const std::string& why) = 0;
   [[nodiscard]] bool is_over() const noexcept { return over_ != nullptr; }
+  /// It keeps something for a stream from now on,
+  void begin_stream() noexcept { ++streams_; }
+  /// and no more.
+  void end_stream() noexcept { --streams_; }
   /// All that is open fails.
   void fail_open(const std::exception_ptr& why);
 
@@ -69,8 +79,10 @@ class walk_gate : public range_process {
   std::exception_ptr over_;  // why nothing is answered any more
   bool closed_ = false;  // new requests are refused
   event* none_open_ = nullptr;  // who waits for the last answer
+  bool session_ended_ = false;
+  std::uint32_t streams_ = 0;
 };
-ORRERY_PROCESS(walk_gate, answer, stale, fail, finish_requests);
+ORRERY_PROCESS(walk_gate, answer, stale, fail, finish_requests, end_session, is_unused);
 
 /// The answer to one request, which took effect with this version: to its gate.
 void reply(const walk_request& w, std::uint64_t version, std::span<const std::byte> packed);

@@ -66,7 +66,9 @@ void walk_manager::next_lost(const std::string& why) {
 void walk_manager::list_lost(const std::string& why) {
   if (!lost_.empty()) return;
   lost_ = why;
-  for (const auto& g : gates_) post(g)->fail(why);
+  const std::vector<remote<walk_gate>> gates = gates_;  // a post may park; sessions end meanwhile
+  for (const auto& g : gates)
+    if (std::ranges::find(gates_, g) != gates_.end()) post(g)->fail(why);
 }
 
 remote<walk_process> walk_manager::make_head() { return own_head_ = make_process(true); }
@@ -131,6 +133,13 @@ remote<walk_gate> walk_manager::open(remote<presence> session, consistency order
 }
 
 void walk_manager::close(remote<walk_gate> gate) {
+  if (closed_) return;
+  gate->end_session();
+  end_if_unused(gate);
+}
+
+void walk_manager::end_if_unused(remote<walk_gate> gate) {
+  if (!gate->is_unused()) return;
   if (closed_) return;  // end() destroys it, when its last answer is there
   if (std::erase(gates_, gate) != 0) destroy(gate);
 }

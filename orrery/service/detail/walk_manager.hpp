@@ -90,10 +90,13 @@ class walk_manager : public range_process {
   /// A process is free again.
   void put(remote<walk_process> p) { free_.push_back(p); }
 
-  /// A gate on this PE for a session. It ends when the session does. Throws node_lost if a part of
-  /// the list is lost.
+  /// A gate on this PE for a session. It ends when the session and its streams have ended. Throws
+  /// node_lost if a part of the list is lost.
   remote<walk_gate> open(remote<presence> session, consistency order);
+  /// The session of the gate has ended. Parks.
   void close(remote<walk_gate> gate);
+  /// The gate ends, if its session and its streams have. Parks.
+  void end_if_unused(remote<walk_gate> gate);
 
   [[nodiscard]] std::uint64_t free() const;
   /// Parks.
@@ -142,6 +145,6 @@ class walk_manager : public range_process {
   std::string lost_;  // why the list is lost; empty: it is not
 };
 ORRERY_PROCESS(walk_manager, join, set_processes, set_parameters, set_head, make_head, head, take, pass, put, open,
-               close, free, describe, finish_requests, end, mark, next_lost, list_lost);
+               close, end_if_unused, free, describe, finish_requests, end, mark, next_lost, list_lost);
 
 }  // namespace orrery::service

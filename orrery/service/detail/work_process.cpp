@@ -5,6 +5,7 @@
 #include <orrery/wire/error.hpp>
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 namespace orrery::service {
@@ -14,7 +15,8 @@ namespace {
 // also if nothing in it calls them.
 [[gnu::used, maybe_unused]] void offer(const remote<work_process>& q) {
   (void)q->begin_worker({});
-  (void)q->take(0, 0, false);
+  (void)q->take(0, 0, 0, false);
+  (void)q->handed_out(0, 0);
   (void)q->counts();
   q->cancel(0);
   q->close();
@@ -27,32 +29,58 @@ std::uint32_t work_process::begin_worker(remote<presence> worker) {
                         [queue = this_process<work_process>()](std::uint32_t number) { queue->worker_gone(number); });
 }
 
-std::vector<handed_item> work_process::take(std::uint32_t worker, std::uint32_t most, bool wait) {
-  if (!workers_.contains(worker))
+std::vector<handed_item> work_process::take(std::uint32_t number, std::uint64_t turn, std::uint32_t most, bool wait) {
+  if (!workers_.contains(number))
     throw usage_error(errc::bad_argument,
                       "a work queue has taken this worker for dead, and its items back: open another session");
-  if (!waiting_.empty() || !wait || drained()) return hand_out(worker, most);
-  return line_.wait(worker, most);
+  workers_[number].turn = turn;
+  if (!waiting_.empty() || !wait || drained()) return hand_out(number, most);
+  return line_.wait(number, most);
 }
 
-std::vector<handed_item> work_process::hand_out(std::uint32_t worker, std::uint32_t most) {
+std::vector<handed_item> work_process::handed_out(std::uint32_t number, std::uint64_t turn) {
+  std::vector<handed_item> all;
+  if (!workers_.contains(number)) return all;
+  for (const auto& [id, of] : workers_[number].items) {
+    if (of.turn != turn) continue;
+    const entry& e = items_.at(id);
+    all.push_back({id, e.times, e.priority, {}});
+  }
+  return all;
+}
+
+std::vector<handed_item> work_process::hand_out(std::uint32_t number, std::uint32_t most) {
   constexpr std::size_t most_bytes = std::size_t{256} << 10U;  // so that the answer can be sent
   std::vector<handed_item> all;
   std::size_t bytes = 0;
   while (!ended_ && all.size() < most && !waiting_.empty()) {
-    const std::uint64_t id = waiting_.begin()->second;
-    entry& e = items_.at(id);
-    bytes += e.item.size();
+    bytes += items_.at(waiting_.begin()->second).item.size();
     if (!all.empty() && bytes > most_bytes) break;
-    all.push_back({id, e.times + 1, e.priority, e.item});
-    workers_[worker].insert(id);
-    e.worker = worker;
-    ++e.times;
-    waiting_.erase(waiting_.begin());
+    try {
+      hand_out_next(number, all);
+    } catch (const std::bad_alloc&) {
+      if (all.empty()) throw;
+      break;
+    }
   }
-  counts_.waiting -= all.size();
-  counts_.handed_out += all.size();
   return all;
+}
+
+void work_process::hand_out_next(std::uint32_t number, std::vector<handed_item>& to) {
+  const std::uint64_t id = waiting_.begin()->second;
+  entry& e = items_.at(id);
+  hands& worker = workers_[number];
+  handed_item handed{id, e.times + 1, e.priority, e.item};
+  if (to.size() == to.capacity()) to.reserve(2 * to.size() + 1);
+  held& of = worker.items[id];
+  // From here on nothing throws.
+  to.push_back(std::move(handed));
+  of.turn = worker.turn;
+  of.waiting = waiting_.extract(waiting_.begin());
+  e.worker = number;
+  ++e.times;
+  --counts_.waiting;
+  ++counts_.handed_out;
 }
 
 // Gives waiting items to those who wait for them; tells all that there will be none.
@@ -71,15 +99,17 @@ void work_process::end_waits() {
   batch_ended();
 }
 
-void work_process::worker_gone(std::uint32_t worker) {
-  line_.cancel(worker);
-  for (const std::uint64_t id : workers_.end(worker)) come_back(id, items_.at(id));
+void work_process::worker_gone(std::uint32_t number) {
+  line_.cancel(number);
+  hands gone = workers_.end(number);
+  for (auto& [id, of] : gone.items) come_back(items_.at(id), std::move(of));
   batch_ended();
 }
 
-void work_process::come_back(std::uint64_t id, entry& e) {
+void work_process::come_back(entry& e, held from) noexcept {
   e.worker = nobody;
-  waiting_.emplace(-std::int64_t{e.priority}, id);
+  from.waiting.value().first = -std::int64_t{e.priority};
+  waiting_.insert(std::move(from.waiting));
   ++counts_.waiting;
   --counts_.handed_out;
   ++counts_.came_back;
@@ -95,9 +125,15 @@ void work_process::execute(unpacker& requests, bytes& answers) {
 }
 
 void work_process::put(work_request r, bytes& answers) {
-  const std::uint64_t id = next_id_++;
-  waiting_.emplace(-std::int64_t{r.priority}, id);
-  items_.emplace_hint(items_.end(), id, entry{r.priority, 0, nobody, std::move(r.item)});
+  const std::uint64_t id = next_id_;
+  const auto at = items_.emplace_hint(items_.end(), id, entry{r.priority, 0, nobody, std::move(r.item)});
+  try {
+    waiting_.emplace(-std::int64_t{r.priority}, id);
+  } catch (...) {
+    items_.erase(at);
+    throw;
+  }
+  ++next_id_;
   ++counts_.waiting;
   pack(answers, list_answer::number);
   pack(answers, id);
@@ -106,10 +142,10 @@ void work_process::put(work_request r, bytes& answers) {
 bool work_process::finish(const work_request& r) {
   const auto at = items_.find(r.id);
   if (at == items_.end() || at->second.worker != r.worker || at->second.times != r.times) return false;
-  workers_[at->second.worker].erase(r.id);
+  auto of = workers_[r.worker].items.extract(r.id);
   if (r.what == work_request::kind::give_back) {
     at->second.priority = r.priority;
-    come_back(r.id, at->second);
+    come_back(at->second, std::move(of.mapped()));
     return true;
   }
   items_.erase(at);

@@ -59,6 +59,12 @@ struct work_counts {
 /// goes at once to the worker that has waited longest, so that no item is on the way to a worker
 /// that has died.
 ///
+/// An answer may not arrive: an item may be larger than the memory for messages. So workers number
+/// their calls of take(), and can ask which items a call has given them.
+///
+/// Where memory ends, what needs it fails, and changes nothing: each item is either waiting or in
+/// the hands of one worker yet, and each worker that waits hears of it.
+///
 /// Made by work_queue::make; lives until work_queue::end. It knows no types: items are bytes here.
 class work_process final : public request_process {
  public:
@@ -66,10 +72,13 @@ class work_process final : public request_process {
 
   /// A worker begins; returns its number.
   std::uint32_t begin_worker(remote<presence> worker);
-  /// Up to `most` items for the worker. If there is none and `wait` is set, parks until there is
-  /// one, the queue is drained, or cancel(). Throws usage_error if the worker was taken for dead,
-  /// stopped.
-  std::vector<handed_item> take(std::uint32_t worker, std::uint32_t most, bool wait);
+  /// Up to `most` items for the worker, for its call with this number. If there is none and `wait`
+  /// is set, parks until there is one, the queue is drained, or cancel(). Throws usage_error if the
+  /// worker was taken for dead, stopped.
+  std::vector<handed_item> take(std::uint32_t worker, std::uint64_t turn, std::uint32_t most, bool wait);
+  /// The items in the hands of the worker that take() has given to this call, without their
+  /// content.
+  [[nodiscard]] std::vector<handed_item> handed_out(std::uint32_t worker, std::uint64_t turn);
   /// The worker's take() returns at once, with nothing if it has nothing.
   void cancel(std::uint32_t worker) { line_.cancel(worker); }
   /// No further items are taken in.
@@ -89,25 +98,34 @@ class work_process final : public request_process {
     bytes item;
   };
   static constexpr std::uint32_t nobody = ~std::uint32_t{0};
+  struct held {
+    std::uint64_t turn = 0;  // the call that has got it
+    std::set<place>::node_type waiting;  // to come back without memory
+  };
+  struct hands {
+    std::uint64_t turn = 0;  // the last call of the worker
+    std::map<std::uint64_t, held> items;  // by id
+  };
 
   void execute(unpacker& requests, bytes& answers) override;
   void batch_ended() override;
   void describe(range_report& to) override;
   void put(work_request r, bytes& answers);
   [[nodiscard]] bool finish(const work_request& r);
-  void come_back(std::uint64_t id, entry& e);
-  std::vector<handed_item> hand_out(std::uint32_t worker, std::uint32_t most);
+  void come_back(entry& e, held from) noexcept;
+  std::vector<handed_item> hand_out(std::uint32_t number, std::uint32_t most);
+  void hand_out_next(std::uint32_t number, std::vector<handed_item>& to);
   [[nodiscard]] bool drained() const noexcept { return ended_ || (closed_ && items_.empty()); }
 
   std::map<std::uint64_t, entry> items_;  // by id
   std::set<place> waiting_;
-  client_table<std::set<std::uint64_t>> workers_;  // and what they have
+  client_table<hands> workers_;
   waiting_line<std::vector<handed_item>> line_;
   work_counts counts_;
   std::uint64_t next_id_ = 0;
   bool closed_ = false;
   bool ended_ = false;
 };
-ORRERY_PROCESS(work_process, begin_worker, take, cancel, close, end_waits, counts, worker_gone);
+ORRERY_PROCESS(work_process, begin_worker, take, handed_out, cancel, close, end_waits, counts, worker_gone);
 
 }  // namespace orrery::service
