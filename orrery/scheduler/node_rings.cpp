@@ -72,7 +72,7 @@ wire::unique_ptr<outbound> node::connect_remote(pe& from, std::uint32_t to) {
   const std::uint64_t bytes = transport::ring_header::bytes_for(capacity);
   // Payloads that have taken all memory do not keep answers, errors and flow control from having a
   // ring.
-  auto block = world_->allocate_beyond(bytes);
+  auto block = world_->allocate_ring(bytes);
   if (!block) throw_transport(block.error());
   if (is_far) {
     transport::prepare_ring_memory(std::span(block->data, bytes), block->zeroed);

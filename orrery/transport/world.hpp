@@ -173,8 +173,10 @@ class world {
   // Memory.
   /// Fails with `no_space` if that much is not free now.
   [[nodiscard]] virtual result<memory_block> allocate(std::uint64_t bytes) = 0;
-  /// The same, but not within the node's limit: for rings, whose number and size are bounded.
+  /// The same, but not within the node's limit.
   [[nodiscard]] virtual result<memory_block> allocate_beyond(std::uint64_t bytes) { return allocate(bytes); }
+  /// For a ring: not within the node's limit, as number and size of rings are bounded.
+  [[nodiscard]] virtual result<memory_block> allocate_ring(std::uint64_t bytes) { return allocate(bytes); }
   /// Nothing happens if no block begins there: offsets may come from other nodes.
   virtual void release(std::uint64_t offset) noexcept = 0;
   /// A range of what a node sends from, checked; fails with `gone` if the node had ended before

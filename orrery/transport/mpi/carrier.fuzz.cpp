@@ -77,7 +77,7 @@ struct receiver {
     config.program = "fuzz";
     config.memory_limit = most_memory;
     memory = std::move(*shm_world::create(config));
-    auto block = memory->allocate(ring_header::bytes_for(ring_bytes));
+    auto block = memory->allocate_ring(ring_header::bytes_for(ring_bytes));
     std::memset(block->data, 0, ring_header::bytes_for(ring_bytes));
     carrier = wire::make_unique<mpi_carrier>(
         library, *memory, map, members, 1'000'000'000,
@@ -112,7 +112,7 @@ struct receiver {
       if (has_block(*e)) {
         wire::block_ref ref{};
         std::memcpy(&ref, reinterpret_cast<const std::byte*>(e + 1), sizeof ref);
-        check(memory->memory().block_bytes(ref.offset) >= ref.bytes);
+        check(memory->memory().block_bytes(ref.offset / page_bytes * page_bytes) >= ref.bytes);
       }
       (void)reader->pop();
     }

@@ -441,7 +441,7 @@ TEST(a_carrier, keeps_memory_of_blocks_into_which_the_library_may_still_write) {
     const std::uint64_t before = memory->memory().stats().in_use;
     first_node n(*memory);
     frame f = opening();
-    add_block(f, 0, 8192);
+    add_block(f, 0, 8192 - page_lead);
     n.bring(f.finish());
     ASSERT_EQ(n.engine.pieces.size(), 1);
     if (lost) {

@@ -78,7 +78,7 @@ struct node_of_large_world {
   }
   void add_ring(std::uint32_t from, std::uint32_t to) {
     const std::uint64_t capacity = carrier.next_ring_bytes(wanted);
-    const auto block = memory.allocate_beyond(ring_header::bytes_for(capacity));
+    const auto block = memory.allocate_ring(ring_header::bytes_for(capacity));
     ASSERT_TRUE(block);
     const std::span bytes(block->data, ring_header::bytes_for(capacity));
     prepare_ring_memory(bytes, block->zeroed);

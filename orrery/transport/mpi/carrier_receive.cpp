@@ -113,7 +113,7 @@ mpi_carrier::fault mpi_carrier::receive_open(peer& from, const section& s) {
     return fmt::format("the begin of a ring of {} bytes from PE {} to PE {}, which cannot be", s.word, s.from_pe,
                        s.to_pe);
   const std::uint64_t bytes = ring_header::bytes_for(s.word);
-  auto memory = local_.allocate_beyond(bytes);
+  auto memory = local_.allocate_ring(bytes);
   if (!memory) {
     fatal_(fmt::format("node {} has no memory for a ring from PE {}: {}: it ends", map_.own(), s.from_pe,
                        memory.error().message));

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <orrery/transport/page_lead.hpp>
 #include <orrery/wire/envelope.hpp>
 #include <orrery/wire/unique_ptr.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <new>
 #include <optional>
 #include <span>
 
@@ -78,11 +80,11 @@ class frame {
  public:
   static constexpr std::size_t capacity = 64 << 10;
 
-  frame() : memory_(wire::make_unique_definit<std::byte[]>(capacity)) {}
+  frame() : all_(static_cast<std::byte*>(::operator new[](page_lead + capacity, alignment))) {}
 
   void begin(std::uint32_t node) noexcept {
     const frame_head head{frame_head::magic_value, node, 0, 0};
-    std::memcpy(memory_.get(), &head, sizeof head);
+    std::memcpy(data(), &head, sizeof head);
     used_ = sizeof head;
   }
   /// Bytes of a payload that still fit behind a section.
@@ -94,25 +96,31 @@ class frame {
   }
   /// Appends a section; there is room for it. Where its payload of `s.bytes` is to be written.
   std::byte* add(const section& s) noexcept {
-    std::byte* const at = memory_.get() + used_;
+    std::byte* const at = data() + used_;
     std::memcpy(at, &s, sizeof s);
     used_ += sizeof s + (s.bytes + 7U) / 8 * 8;
     return at + sizeof s;
   }
   /// Where the next payload will be, so that its size may be found while it is written. See `add`.
-  [[nodiscard]] std::byte* next_payload() noexcept { return memory_.get() + used_ + sizeof(section); }
+  [[nodiscard]] std::byte* next_payload() noexcept { return data() + used_ + sizeof(section); }
   [[nodiscard]] bool is_empty() const noexcept { return used_ == sizeof(frame_head); }
   /// Complete, as it is sent.
   [[nodiscard]] std::span<const std::byte> finish(std::uint64_t epoch = 0) noexcept {
-    std::memcpy(memory_.get() + offsetof(frame_head, epoch), &epoch, sizeof epoch);
+    std::memcpy(data() + offsetof(frame_head, epoch), &epoch, sizeof epoch);
     const auto bytes = static_cast<std::uint32_t>(used_);
-    std::memcpy(memory_.get() + offsetof(frame_head, bytes), &bytes, sizeof bytes);
-    return {memory_.get(), used_};
+    std::memcpy(data() + offsetof(frame_head, bytes), &bytes, sizeof bytes);
+    return {data(), used_};
   }
-  [[nodiscard]] std::span<std::byte> memory() noexcept { return {memory_.get(), capacity}; }
+  [[nodiscard]] std::span<std::byte> memory() noexcept { return {data(), capacity}; }
 
  private:
-  wire::unique_ptr<std::byte[]> memory_;
+  static constexpr std::align_val_t alignment{page_bytes};
+  struct aligned_delete {
+    void operator()(std::byte* p) const noexcept { ::operator delete[](p, alignment); }
+  };
+  [[nodiscard]] std::byte* data() const noexcept { return all_.get() + page_lead; }
+
+  wire::unique_ptr<std::byte, aligned_delete> all_;
   std::size_t used_ = sizeof(frame_head);
 };
 

@@ -97,6 +97,9 @@ class mpi_world final : public transport::world {
   [[nodiscard]] result<memory_block> allocate_beyond(std::uint64_t bytes) override {
     return local_->allocate_beyond(bytes);
   }
+  [[nodiscard]] result<memory_block> allocate_ring(std::uint64_t bytes) override {
+    return local_->allocate_ring(bytes);
+  }
   void release(std::uint64_t offset) noexcept override;
   [[nodiscard]] result<std::span<std::byte>> map(std::uint32_t node, std::uint64_t offset,
                                                  std::uint64_t bytes) override;

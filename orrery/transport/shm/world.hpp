@@ -155,6 +155,7 @@ class shm_world final : public world {
   [[nodiscard]] arena& memory() noexcept { return *arena_; }
   [[nodiscard]] result<memory_block> allocate(std::uint64_t bytes) override;
   [[nodiscard]] result<memory_block> allocate_beyond(std::uint64_t bytes) override;
+  [[nodiscard]] result<memory_block> allocate_ring(std::uint64_t bytes) override;
   void release(std::uint64_t offset) noexcept override;
   /// The segment of a node (this one included). Maps it at the first call; fails with `gone` if the
   /// node ended before that.
@@ -212,6 +213,9 @@ class shm_world final : public world {
  private:
   struct mapping;
   shm_world();
+
+  [[nodiscard]] std::uint64_t lead_of(std::uint64_t bytes) const noexcept;
+  [[nodiscard]] result<memory_block> shown(const result<arena::block>& block, std::uint64_t lead);
 
   [[nodiscard]] result<bool> go_in(rendezvous& door, std::string_view name, const world_config& config);
   [[nodiscard]] result<void> make_named(rendezvous& door, std::string_view name, const world_config& config);

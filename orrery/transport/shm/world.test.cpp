@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <orrery/transport/page_lead.hpp>
 #include <orrery/transport/ring.hpp>
 #include <orrery/transport/shm/internal/table.hpp>
 #include <orrery/transport/shm/internal/test_support.hpp>
@@ -121,6 +122,28 @@ TEST_F(world_test, shares_doorbells_counters_rings_and_memory_among_nodes) {
   EXPECT_FALSE(second->ring_offset(0, 3)) << "the other direction is another ring";
   first->withdraw_ring(3, 0);
   EXPECT_FALSE(second->ring_offset(3, 0));
+}
+
+// Copies from and to the beginning of a page are slow a few bytes behind it.
+TEST_F(world_test, gives_memory_that_begins_behind_the_beginning_of_a_page) {
+  auto world = take(come());
+  const auto in_use = [&] { return world->memory().stats().in_use; };
+  const std::uint64_t before = in_use();
+  for (const std::uint64_t bytes : {4097, 65'536, 500'000}) {
+    for (const bool beyond : {false, true}) {
+      const auto block = take(beyond ? world->allocate_beyond(bytes) : world->allocate(bytes));
+      EXPECT_EQ(block.offset % page_bytes, page_lead);
+      EXPECT_EQ(take(world->map(0, block.offset, bytes)).data(), block.data);
+      std::memset(block.data, 1, bytes);
+      EXPECT_GE(in_use(), before + (beyond ? 0 : bytes + page_lead));
+      world->release(block.offset);
+      EXPECT_EQ(in_use(), before) << bytes;
+    }
+  }
+  const std::uint64_t all = world->memory().limit() - before;
+  const auto whole = take(world->allocate(all));
+  world->release(whole.offset);
+  EXPECT_EQ(in_use(), before) << "a block of all there is";
 }
 
 TEST_F(world_test, maps_the_memory_of_another_os_process_once) {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <orrery/transport/page_lead.hpp>
 #include <orrery/transport/shm/internal/fail.hpp>
 #include <orrery/transport/shm/internal/table.hpp>
 #include <orrery/transport/shm/monitor.hpp>
@@ -71,18 +72,32 @@ std::uint32_t shm_world::take_alias(std::uint32_t pe) noexcept {
 std::uint32_t shm_world::pe_of_alias(std::uint32_t alias) const noexcept { return table_->pe_of_alias(alias); }
 
 result<world::memory_block> shm_world::allocate(std::uint64_t bytes) {
-  const auto block = arena_->allocate(bytes);
-  if (!block) return std::unexpected(block.error());
-  return memory_block{arena_->data() + block->offset, block->offset, block->zeroed};
+  return shown(arena_->allocate(bytes + lead_of(bytes)), lead_of(bytes));
 }
 
 result<world::memory_block> shm_world::allocate_beyond(std::uint64_t bytes) {
-  const auto block = arena_->allocate_beyond(bytes);
-  if (!block) return std::unexpected(block.error());
-  return memory_block{arena_->data() + block->offset, block->offset, block->zeroed};
+  return shown(arena_->allocate_beyond(bytes + lead_of(bytes)), lead_of(bytes));
 }
 
-void shm_world::release(std::uint64_t offset) noexcept { (void)arena_->release(offset); }
+result<world::memory_block> shm_world::allocate_ring(std::uint64_t bytes) {
+  return shown(arena_->allocate_beyond(bytes), 0);
+}
+
+// The arena's blocks begin with a page.
+void shm_world::release(std::uint64_t offset) noexcept {
+  (void)arena_->release(offset % page_bytes == page_lead ? offset - page_lead : offset);
+}
+
+// Small ones, and those that need all there is, have none.
+std::uint64_t shm_world::lead_of(std::uint64_t bytes) const noexcept {
+  const std::uint64_t limit = arena_->limit();
+  return bytes > page_bytes && bytes < limit && limit - bytes > page_lead ? page_lead : 0;
+}
+
+result<world::memory_block> shm_world::shown(const result<arena::block>& block, std::uint64_t lead) {
+  if (!block) return std::unexpected(block.error());
+  return memory_block{arena_->data() + block->offset + lead, block->offset + lead, block->zeroed};
+}
 
 result<wire::unique_ptr<membership_watch>> shm_world::watch(membership_observer& observer) {
   return membership_monitor::start(*this, observer);
