@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <orrery/wire/copy_bytes.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -166,7 +168,7 @@ class writer {
 
   void put(const void* data, std::size_t bytes) {
     claim(bytes);
-    if (bytes != 0) std::memcpy(at_, data, bytes);
+    if (bytes != 0) wire::copy_bytes(at_, data, bytes);
     at_ += bytes;
   }
   void put_zeros(std::size_t bytes) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <orrery/scheduler/sanitizers.hpp>
+#include <orrery/wire/copy_bytes.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -53,8 +54,8 @@ inline void copy_in(std::byte* shared, const void* from, std::size_t n) {
   });
 }
 #else
-inline void copy_out(void* to, const std::byte* shared, std::size_t n) { std::memcpy(to, shared, n); }
-inline void copy_in(std::byte* shared, const void* from, std::size_t n) { std::memcpy(shared, from, n); }
+inline void copy_out(void* to, const std::byte* shared, std::size_t n) { wire::copy_bytes(to, shared, n); }
+inline void copy_in(std::byte* shared, const void* from, std::size_t n) { wire::copy_bytes(shared, from, n); }
 #endif
 
 }  // namespace orrery::detail

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/storage/detail/strided_copy.hpp>
+#include <orrery/wire/copy_bytes.hpp>
 
 #include <algorithm>
 #include <array>
@@ -24,7 +25,7 @@ void copy_rows(std::byte* to, const std::byte* from, side a, side b, std::size_t
   const auto bytes = static_cast<std::int64_t>(size);
   for (std::int64_t i = 0; i < a.n; ++i)
     for (std::int64_t j = 0; j < b.n; ++j)
-      std::memcpy(to + (i * a.to + j * b.to) * bytes, from + (i * a.from + j * b.from) * bytes, row_bytes);
+      wire::copy_bytes(to + (i * a.to + j * b.to) * bytes, from + (i * a.from + j * b.from) * bytes, row_bytes);
 }
 
 // From so many bytes on the target is written past the caches: it would not stay there until
