@@ -83,32 +83,32 @@ void mpi_carrier::poll(bool busy) noexcept {
     if (looks) looked_ns_ = now;
   }
   if (looks)
-    (void)work(false);
+    (void)work(false, busy);
   else
-    (void)send_to_all(false);
+    (void)send_to_all(false, false);
   unlock(lock);
 }
 
 // Records that PEs have written go first: to look whether something has come takes longer.
-bool mpi_carrier::work(bool everything) {
+bool mpi_carrier::work(bool everything, bool busy) {
   ask_if_wanted();
-  bool any = send_to_all(everything);
+  bool any = send_to_all(everything, !busy);
   const bool came = receive(everything);
   just_came_ = came;
   for (const std::uint32_t n : engine_.failures())
     if (n < peers_.size()) suspect(n, "was reported as failed by the MPI library");
   any |= finish_arrivals();
-  if (came) any |= send_to_all(everything);
+  if (came) any |= send_to_all(everything, false);
   look_for_moving_blocks(any || came);
   return any || came;
 }
 
 // Only active nodes: a node of a large world talks to few others, and this is done at each poll.
-bool mpi_carrier::send_to_all(bool everything) {
+bool mpi_carrier::send_to_all(bool everything, bool looks) {
   bool any = false;
   for (std::size_t i = 0; i < active_.size();) {  // an eviction makes others active meanwhile
     peer& p = peers_[active_[i]];
-    any |= finish_sends(p);
+    any |= finish_sends(p, looks);
     if (!p.closed) any |= send(p, everything);
     if (is_at_rest(p)) {
       p.active = false;
@@ -323,7 +323,9 @@ void mpi_carrier::fill(peer& to, frame& f, bool everything) {
   }
 }
 
-bool mpi_carrier::finish_sends(peer& to) {
+// A look at a message that is on its way costs a system call. Without `looks` only those are looked
+// at for whose end others wait. Messages end in their order, as far as it matters here.
+bool mpi_carrier::finish_sends(peer& to, bool looks) {
   bool any = false;
   std::uint32_t ignored_node = 0;
   std::uint64_t ignored_bytes = 0;
@@ -333,17 +335,18 @@ bool mpi_carrier::finish_sends(peer& to) {
     return o != engine::outcome::pending;
   };
   // Messages on their way to a lost node are never looked at again: some libraries do not return.
-  while (!to.frames.empty() && members_.state(to.node) != node_state::dead && is_over(to.frames.front().request)) {
+  const auto may_look = [&] { return members_.state(to.node) != node_state::dead; };
+  while (!to.frames.empty() && (looks || to.frames.size() >= frames_on_their_way) && may_look() &&
+         is_over(to.frames.front().request)) {
     if (spare_.size() < spare_frames) spare_.push_back(std::move(to.frames.front().memory));
     to.frames.pop_front();
     any = true;
   }
-  if (members_.state(to.node) != node_state::dead && !to.blocks.empty())
-    any |= std::erase_if(to.blocks, [&](piece& p) {
-             const bool over = is_over(p.request);
-             if (over) to.block_bytes -= p.bytes;
-             return over;
-           }) != 0;
+  while (!to.blocks.empty() && (looks || !to.pieces.empty()) && may_look() && is_over(to.blocks.front().request)) {
+    to.block_bytes -= to.blocks.front().bytes;
+    to.blocks.pop_front();
+    any = true;
+  }
   return any;
 }
 

@@ -208,7 +208,7 @@ class mpi_carrier final : public carrier, private outgoing_ring::user {
     std::deque<control> controls;
     std::list<sent_frame> frames;  // on their way
     std::deque<waiting_piece> pieces;  // of blocks, that wait for those on their way
-    std::vector<piece> blocks;  // pieces on their way
+    std::deque<piece> blocks;  // pieces on their way
     std::uint64_t block_bytes = 0;  // of those
     std::uint64_t tags = 0;
     std::size_t told = 0;  // so many evictions
@@ -251,8 +251,8 @@ class mpi_carrier final : public carrier, private outgoing_ring::user {
   void unlock(std::unique_lock<std::mutex>& lock);
 
   // Under the lock, all of them.
-  bool work(bool everything);
-  bool send_to_all(bool everything);
+  bool work(bool everything, bool busy = false);
+  bool send_to_all(bool everything, bool looks);
   bool receive(bool everything);
   void receive_frame(std::uint32_t node, std::span<const std::byte> bytes);
   [[nodiscard]] fault check_epoch(const peer& from, std::uint64_t epoch, bool tells) const;
@@ -283,7 +283,7 @@ class mpi_carrier final : public carrier, private outgoing_ring::user {
   [[nodiscard]] frame new_frame();
   bool transmit(peer& to, frame f);
   void fill(peer& to, frame& f, bool everything);
-  bool finish_sends(peer& to);
+  bool finish_sends(peer& to, bool looks);
   void queue(peer& to, section head, std::span<const std::byte> payload = {});
   void queue_news(peer& to, node_news news, std::uint32_t about, std::string_view how = {}, bool flag = false);
   void queue_counters(peer& to, std::uint64_t round);
